@@ -3,7 +3,7 @@
 //   - Asks of one turn with the same key are one task (K1).
 //   task-asks-2. On replay the recorded deadline, guard and effect count, whatever the agent asks for now.
 
-import { callerLine } from "../errors/author-line.ts";
+import { callerLine, laterCallerLine } from "../errors/author-line.ts";
 import { UsageError } from "../errors/errors.ts";
 import type { ChildRequest } from "../journal/record.ts";
 import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
@@ -68,6 +68,7 @@ export class TaskAsks {
     const { idempotencyKey: key } = request.options;
     const { turn, options, faults } = this.#parts;
     turn.guard();
+    const lineOf = closure !== undefined && options.development ? laterCallerLine() : undefined;
     const traits = closure === undefined ? options.describeTask(kind) : {};
     if (traits === undefined) throw faults.fail(unknownTaskKind(kind, options.taskKinds(), callerLine()));
     if (key !== undefined) refuseUnlessText(faults, key, "an idempotency key", 1_000);
@@ -110,6 +111,7 @@ export class TaskAsks {
       closure: closure && options.bindClosure(kind, closure),
       hasConversation,
       guarded,
+      ...(lineOf === undefined ? NOTHING : { lineOf }),
     };
     const future = this.#add(task, `task "${kind}"`);
     if (key !== undefined) (this.#keyed ??= new Map()).set(key, { future, asked: `${kind} ${hash}` });

@@ -8,6 +8,8 @@
 //       itself are kept: `toJSON()` of other objects is called, and properties that are `undefined` are left
 //       out. Besides, -0 becomes 0, also in the process that made it (json-1). Leaky: an object is read
 //       twice, to be checked and to be written. The values of getters and proxies may change in between.
+//   - The work of a task is done when its output is recorded, so a refusal would lose it. JSON has the time of
+//       a Date and the own properties of an instance, so both are recorded there, with a warning.
 //   - NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
 import { LimitError, toError, UsageError } from "../errors/errors.ts";
@@ -23,23 +25,30 @@ export type JsonText = string;
  * A value as recorded text; `undefined` stays `undefined` (a task without an output).
  *
  * @param what names the value in the error, for example `output of task "read-file"`.
+ * @param onChanged for the output of a task; called with what is changed about it.
  * @throws UsageError `not_json` with the JSON pointer of the value that cannot be kept.
  */
-export function encodeJson(value: unknown, what: string): JsonText | undefined {
+export function encodeJson(
+  value: unknown,
+  what: string,
+  onChanged?: (changed: string) => void,
+): JsonText | undefined {
   if (value === undefined) return undefined;
-  const found = findProblem(value, "", 0, []);
+  let found = findProblem(value, "", 0, []);
+  if (found?.isKept === true && onChanged !== undefined) {
+    const changed = `${found.reason}${placeOf(found)}: ${found.fix}`;
+    found = findProblem(value, "", 0, [], true);
+    if (found === undefined) onChanged(changed);
+  }
   if (found !== undefined) {
-    const pointer = found.pointer.length === 0 ? "" : `/${found.pointer.join("/")}`;
-    throw new UsageError(
-      `${what} cannot be recorded: ${found.reason}${pointer === "" ? "" : ` (at ${pointer})`}`,
-      {
-        code: "not_json",
-        at: `${what}, at "${pointer}"`,
-        got: found.got,
-        expected: `JSON: null, boolean, finite number, string, list or plain object, at most ${FORMAT_LIMITS.jsonDepth} levels deep`,
-        fix: found.fix,
-      },
-    );
+    const pointer = pointerOf(found);
+    throw new UsageError(`${what} cannot be recorded: ${found.reason}${placeOf(found)}`, {
+      code: "not_json",
+      at: `${what}, at "${pointer}"`,
+      got: found.got,
+      expected: `JSON: null, boolean, finite number, string, list or plain object, at most ${FORMAT_LIMITS.jsonDepth} levels deep`,
+      fix: found.fix,
+    });
   }
   return JSON.stringify(value);
 }
@@ -70,9 +79,25 @@ interface Problem {
   readonly reason: string;
   readonly got: string;
   readonly fix: string;
+  /** The output of a task may have it. */
+  readonly isKept?: boolean;
 }
 
-function findProblem(value: unknown, key: string, depth: number, parents: object[]): Problem | undefined {
+function pointerOf({ pointer }: Problem): string {
+  return pointer.length === 0 ? "" : `/${pointer.join("/")}`;
+}
+
+function placeOf(found: Problem): string {
+  return found.pointer.length === 0 ? "" : ` (at ${pointerOf(found)})`;
+}
+
+function findProblem(
+  value: unknown,
+  key: string,
+  depth: number,
+  parents: object[],
+  mayChange = false,
+): Problem | undefined {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -87,7 +112,7 @@ function findProblem(value: unknown, key: string, depth: number, parents: object
         "use null, or leave the element out",
       );
     case "object":
-      return value === null ? undefined : findObjectProblem(value, key, depth, parents);
+      return value === null ? undefined : findObjectProblem(value, key, depth, parents, mayChange);
     case "bigint":
       return problem("a BigInt has no JSON form", `${value}n`, "use a string or a safe integer");
     default:
@@ -105,6 +130,7 @@ function findObjectProblem(
   key: string,
   depth: number,
   parents: object[],
+  mayChange: boolean,
 ): Problem | undefined {
   if (parents.includes(value)) {
     return problem("it contains itself", "a cycle", "refer to the other object by an id instead");
@@ -119,8 +145,10 @@ function findObjectProblem(
   parents.push(value);
   try {
     if (value instanceof Date) {
-      const got = Number.isNaN(value.getTime()) ? "Invalid Date" : "a Date";
-      return problem("a Date would come back as a text", got, "record date.toISOString() or date.getTime()");
+      const fix = "record date.toISOString() or date.getTime()";
+      if (Number.isNaN(value.getTime()))
+        return problem("an invalid Date would become null", "Invalid Date", fix);
+      return mayChange ? undefined : kept("a Date would come back as a text", "a Date", fix);
     }
     if ("toJSON" in value && typeof value.toJSON === "function") {
       const converted: unknown = value.toJSON(key);
@@ -130,22 +158,22 @@ function findObjectProblem(
           "undefined",
           "return null from toJSON(), or leave it out",
         );
-      return findProblem(converted, key, depth + 1, parents);
+      return findProblem(converted, key, depth + 1, parents, mayChange);
     }
     if (Array.isArray(value)) {
       // An index loop, because `forEach` skips the holes that JSON would fill with null.
       for (let i = 0; i < value.length; i++) {
-        const found = findProblem(value[i], String(i), depth + 1, parents);
+        const found = findProblem(value[i], String(i), depth + 1, parents, mayChange);
         if (found !== undefined) return under(String(i), found);
       }
       return undefined;
     }
     const exotic = exoticReason(value);
-    if (exotic !== undefined) return exotic;
+    if (exotic !== undefined && !(mayChange && exotic.isKept === true)) return exotic;
     for (const name of Object.keys(value)) {
       const member = (value as Record<string, unknown>)[name];
       if (member === undefined) continue;
-      const found = findProblem(member, name, depth + 1, parents);
+      const found = findProblem(member, name, depth + 1, parents, mayChange);
       if (found !== undefined) return under(name, found);
     }
     return undefined;
@@ -184,7 +212,7 @@ function inheritanceReason(value: object): Problem | undefined {
     if (lost !== undefined) {
       const what = `an instance of ${value.constructor.name}`;
       const fix = "give plain data, such as { ...value }, or give the class a toJSON()";
-      return problem(`${what} would come back without "${lost}" of its class`, what, fix);
+      return kept(`${what} would come back without "${lost}" of its class`, what, fix);
     }
     at = prototype;
   }
@@ -192,6 +220,10 @@ function inheritanceReason(value: object): Problem | undefined {
 
 function problem(reason: string, got: string, fix: string): Problem {
   return { pointer: [], reason, got, fix };
+}
+
+function kept(reason: string, got: string, fix: string): Problem {
+  return { ...problem(reason, got, fix), isKept: true };
 }
 
 function under(key: string, found: Problem): Problem {

@@ -157,7 +157,12 @@ export type TaskDelta =
 
 /** The end of one attempt of a task. */
 export type AttemptOutcome =
-  | { readonly status: "completed"; readonly output: JsonText | undefined }
+  | {
+      readonly status: "completed";
+      readonly output: JsonText | undefined;
+      /** A text about the output, for a person. */
+      readonly warning?: string;
+    }
   | {
       readonly status: "failed";
       readonly error: RecordedError;

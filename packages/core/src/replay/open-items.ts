@@ -28,6 +28,8 @@ export interface OpenTask {
   /** The end of that time, in epoch milliseconds. */
   deadlineAt: number | undefined;
   readonly closure: ((task: unknown) => unknown) | undefined;
+  /** The author's line of a step, known in development. */
+  readonly lineOf?: () => string | undefined;
   /** Whether its repeats are counted, as it is recorded. */
   readonly guarded: boolean;
   /** The attempt that runs next, or that was running when the process ended. */

@@ -37,8 +37,16 @@ class Money extends Point {
   }
 }
 
-/** Each given value with the value that is read later. A value without `kept` is refused. */
-const VALUES: readonly (readonly [string, unknown, { readonly kept: unknown }?])[] = [
+interface Read {
+  readonly kept?: unknown;
+  readonly output?: unknown;
+}
+
+/**
+ * Each given value with the value that is read later. A value without `kept` is refused, but one with `output` is
+ * recorded so as the output of a task, which is done by then.
+ */
+const VALUES: readonly (readonly [string, unknown, Read?])[] = [
   ["-0", -0, { kept: 0 }],
   ["a fraction", 0.1, { kept: 0.1 }],
   ["a number beyond the safe integers", 2 ** 60, { kept: 2 ** 60 }],
@@ -56,10 +64,11 @@ const VALUES: readonly (readonly [string, unknown, { readonly kept: unknown }?])
   ["a sparse list", [1, , 3]],
   ["a list with a property of its own", Object.assign([1], { extra: 2 }), { kept: [1] }],
   ["an instance of a class without methods", new Point(), { kept: { x: 1 } }],
-  ["an instance of a class with a method", new Account()],
-  ["an instance of a class that inherits a method", new Row()],
-  ["an instance of a class with a getter", new Money()],
-  ["properties of a prototype", Object.create({ a: 1 })],
+  ["an instance of a class with a method", new Account(), { output: { x: 1 } }],
+  ["an instance of a class that inherits a method", new Row(), { output: { x: 1, id: 7 } }],
+  ["an instance of a class with a getter", new Money(), { output: { x: 1 } }],
+  ["an instance that holds what is refused", Object.assign(new Account(), { tags: new Set([1]) })],
+  ["properties of a prototype", Object.create({ a: 1 }), { output: {} }],
   ["a plain object of another realm", runInNewContext("({ a: { b: 1 } })"), { kept: { a: { b: 1 } } }],
   ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), { kept: { a: 1 } }],
   [
@@ -76,7 +85,8 @@ const VALUES: readonly (readonly [string, unknown, { readonly kept: unknown }?])
   ["toJSON of a URL", new URL("http://a/b"), { kept: "http://a/b" }],
   ["bytes of a Buffer, by its toJSON", Buffer.from("a"), { kept: { type: "Buffer", data: [97] } }],
   ["other bytes", new Uint8Array(1)],
-  ["a Date", new Date(0)],
+  ["a Date", new Date(0), { output: "1970-01-01T00:00:00.000Z" }],
+  ["an invalid Date", new Date(Number.NaN)],
   ["a Map", new Map([[1, 2]])],
   ["a Set", new Set([1])],
   ["an Error", new Error("no")],
@@ -156,8 +166,34 @@ const PLACES: { readonly [place: string]: (v: unknown) => Promise<Outcome> } = {
 };
 
 describe.each(Object.keys(PLACES))("in %s", (place) => {
-  test.each(VALUES)("%s is kept as the table says, or refused as no JSON", async (_, given, kept) => {
-    const outcome = await PLACES[place]!(given);
-    expect(outcome).toStrictEqual(kept ?? { refused: "not_json" });
+  test.each(VALUES)("%s is kept as the table says, or refused as no JSON", async (_, given, read) => {
+    const isOutput = place === "the output of a task";
+    const { output, kept = isOutput ? output : undefined } = (read ?? {}) as Read;
+    expect(await PLACES[place]!(given)).toStrictEqual(
+      kept === undefined ? { refused: "not_json" } : { kept },
+    );
   });
+});
+
+// The row is inserted when its instance is to be recorded. A refusal would lose it, and a repeat would double it.
+test("a step that gives an instance is done, and a warning names its line, the place and what is missing", async () => {
+  const storage = new MemoryStorage();
+  const runtime = createRuntime({ storage, development: true });
+  opened.push(runtime);
+  let inserted = 0;
+  const agent = defineAgent({
+    name: "inserts",
+    run: (ctx) => ctx.run("insert", () => ({ account: (inserted++, new Account()), at: new Date(0) })),
+  });
+  const session = await runtime.start(agent);
+  expect(await session.result()).toEqual({ account: { x: 1 }, at: "1970-01-01T00:00:00.000Z" });
+  expect(inserted).toBe(1);
+  const warnings = (await storage.reader.journal(session.sessionId, 0, 100)).flatMap((record) =>
+    record.type === "warned" ? [JSON.parse(record.payload!) as string] : [],
+  );
+  expect(warnings).toEqual([
+    expect.stringMatching(
+      /^attempt 1 of task "insert" \(\S+values\.test\.ts:\d+:\d+\) gave an output that is recorded otherwise: an instance of Account would come back without "save" of its class \(at \/account\): give plain data/,
+    ),
+  ]);
 });

@@ -335,6 +335,8 @@ export class Attempts {
         return;
       case "completed":
         running.traceEnded("completed", { output: outcome.output });
+        if (isNews && outcome.warning !== undefined)
+          running.warn(`gave an output that is recorded otherwise: ${outcome.warning}`);
         if (isNews)
           this.#finish(task, {
             type: "task_completed",

@@ -89,15 +89,18 @@ export class StartedAttempt implements TaskAttempt {
     if (delta.type === "usage") {
       const wrong = wrongCount(delta.usage);
       if (wrong !== undefined)
-        return this.#warn(`reported ${wrong}, which is no whole number, 0 or more: it does not count`);
+        return this.warn(`reported ${wrong}, which is no whole number, 0 or more: it does not count`);
       this.usage = addUsage(this.usage, delta.usage);
     }
     const offset = this.#deltas++;
     trace?.({ sessionId, at: clock.now(), type: "task_delta", taskId, kind, attempt, offset, delta });
   }
 
-  #warn(what: string): void {
-    const payload = JSON.stringify(`attempt ${this.attempt} of task "${this.kind}" ${what}`);
+  /** Records a warning about this attempt. */
+  warn(what: string): void {
+    const line = this.task.lineOf?.();
+    const place = line === undefined ? "" : ` (${line})`;
+    const payload = JSON.stringify(`attempt ${this.attempt} of task "${this.kind}"${place} ${what}`);
     this.#session.note({ type: "warned", at: this.#world.clock.now(), payload });
   }
 

@@ -240,7 +240,7 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     try {
       this.hasBegun = closure !== undefined;
       const output = closure === undefined ? await this.#performDefined() : await closure(this);
-      outcome = { status: "completed", output: this.#encode(output) };
+      outcome = this.#completed(output);
     } catch (thrown) {
       const { redactor } = this.#host.secrets;
       outcome = attemptFailure(thrown, (text) => redactor.text(text)); // local-task-executor-6.
@@ -251,22 +251,20 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     this.#end(outcome);
   }
 
-  #encode(output: unknown): string | undefined {
+  #completed(output: unknown): AttemptOutcome {
     const { kind } = this.#request;
-    const encoded = encodeJson(output, `output of task "${kind}"`);
+    let warning: string | undefined;
+    const what = `output of task "${kind}" (the task itself ran to its end)`;
+    const encoded = encodeJson(output, what, (changed) => (warning = changed));
     const text = encoded === undefined ? undefined : this.#host.secrets.redactor.json(encoded);
     const { payloadChars } = this.#host;
     if (text !== undefined && text.length > payloadChars) {
-      throw new HoldfastError(
-        "limit_exceeded",
-        `output of task "${kind}" is ${text.length} characters of JSON`,
-        {
-          expected: `at most ${payloadChars} (limit "payloadChars")`,
-          fix: "keep large content in a file and return its path, or raise the limit",
-        },
-      );
+      throw new HoldfastError("limit_exceeded", `${what} is ${text.length} characters of JSON`, {
+        expected: `at most ${payloadChars} (limit "payloadChars")`,
+        fix: "keep large content in a file and return its path, or raise the limit",
+      });
     }
-    return text;
+    return { status: "completed", output: text, ...(warning === undefined ? {} : { warning }) };
   }
 
   async #performDefined(): Promise<unknown> {
