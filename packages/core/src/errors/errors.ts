@@ -193,6 +193,8 @@ export class NondeterminismError extends HoldfastError {
       seq: number;
       /** Where the replay began: after the last checkpoint, or at 0. */
       baseSeq: number;
+      /** How many tasks have ended since. */
+      ended: number;
       line?: string | undefined;
       mayDrift?: boolean;
     },
@@ -205,13 +207,26 @@ export class NondeterminismError extends HoldfastError {
       expected: recorded,
       fix:
         "usually the agent's code was changed, or it read a clock, randomness or other outside state that is not recorded. " +
-        `Nothing was committed. Change this place by \`if (ctx.patched("NAME"))\` with the old code as its other side, and resume the session; or \`holdfast fork ${where.sessionId} --at ${where.baseSeq}\` begins at its last checkpoint with the new code; or resume with the old code${where.mayDrift === true ? `, ${DRIFT_FIX}` : ""}`,
+        `Nothing was committed. Change this place by \`if (ctx.patched("NAME"))\` with the old code as its other side, and resume the session; or ${forkAdvice(where)}; or resume with the old code${where.mayDrift === true ? `, ${DRIFT_FIX}` : ""}`,
     });
     this.sessionId = where.sessionId;
     this.seq = where.seq;
     this.recorded = recorded;
     this.attempted = attempted;
   }
+}
+
+function forkAdvice(where: {
+  readonly sessionId: string;
+  readonly baseSeq: number;
+  readonly ended: number;
+}): string {
+  const { sessionId, baseSeq, ended } = where;
+  const from = baseSeq === 0 ? "at its start" : "at its last checkpoint";
+  const tasks = ended === 1 ? "the task that has" : `the ${ended} tasks that have`;
+  const repeated =
+    ended === 0 ? "" : `, and runs ${tasks} ended since a second time, with their effects outside`;
+  return `\`holdfast fork ${sessionId} --at ${baseSeq}\` begins ${from} with the new code${repeated}`;
 }
 
 const DRIFT_FIX = "or with --accept-drift, which lets the recorded result stand for the new input";

@@ -135,6 +135,39 @@ describe("changed code against a recorded journal", () => {
     expect(attempted).toMatch(/a+new end"\}$/);
   });
 
+  // A person who follows the advice pays for these tasks once more, and so do the receivers of their effects.
+  test.each([
+    [0, undefined, "`holdfast fork ses_test --at 0` begins at its start with the new code; or"],
+    [1, undefined, "at its start with the new code, and runs the task that has ended since a second time,"],
+    [
+      3,
+      undefined,
+      "at its start with the new code, and runs the 3 tasks that have ended since a second time,",
+    ],
+    [
+      1,
+      5,
+      "`holdfast fork ses_test --at 5` begins at its last checkpoint with the new code, and runs the task",
+    ],
+  ])("the advice to fork after %i tasks says what is repeated", async (tasks, baseSeq, advice) => {
+    const run = (end: string) => async (ctx: AgentContext) => {
+      for (let i = 0; i < tasks; i++) await ctx.scheduleTask("work", i);
+      await ctx.scheduleTask("work", end);
+    };
+    const from = baseSeq === undefined ? {} : { baseSeq, state: "checkpointed" };
+    const before = new KernelStand(run("old end"), from);
+    await before.start();
+    before.seal();
+    for (let i = 0; i < tasks; i++) {
+      const asked = before.journal.findLast(({ type }) => type === "schedule_task");
+      await before.completeTask((asked as { readonly id: number }).id);
+      before.seal();
+    }
+    const stand = new KernelStand(run("new end"), { ...from, recorded: before.journal });
+    await stand.replay();
+    expect((stand.kernel.fault as NondeterminismError).fix).toContain(advice);
+  });
+
   test.each(CORPUS)("%s is seen at its place, with both sides", async (name, changes, seq, expected, got) => {
     const recorded = await record();
     const stand = new KernelStand(agent(changes), { recorded });

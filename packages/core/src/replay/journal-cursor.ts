@@ -262,9 +262,10 @@ export class JournalCursor {
     return new NondeterminismError({ ...this.#place, ...where }, ...sides);
   }
 
-  get #place(): { readonly sessionId: string; readonly baseSeq: number; readonly seq: number } {
-    const { sessionId, baseSeq } = this.#options;
-    return { sessionId, baseSeq, seq: this.#seq };
+  get #place() {
+    const { sessionId, baseSeq, recorded } = this.#options;
+    const ended = recorded.filter(({ type }) => type === "task_completed" || type === "task_failed").length;
+    return { sessionId, baseSeq, ended, seq: this.#seq };
   }
 
   #acceptDriftOrDiverge(
