@@ -6,7 +6,7 @@
 
 import { decodeJson, encodeJson, type Json, type JsonText } from "../json/json.ts";
 import { withoutSecrets } from "../json/secret-looks.ts";
-import type { Question } from "../journal/record.ts";
+import { isCommand, type JournalRecord, type Question } from "../journal/record.ts";
 import { answerSignalName } from "../journal/signal-names.ts";
 import type { AuditRow } from "../session/audit.ts";
 import type { Change } from "../session/changes.ts";
@@ -75,21 +75,57 @@ export interface Asked {
 
 /** Open questions as they were asked. They stand behind the last checkpoint, which withdraws earlier ones. */
 export async function askedQuestions(
-  reader: StorageReader,
-  { sessionId, checkpointSeq = 0, nextSeq }: Session,
+  reader: Pick<StorageReader, "journal">,
+  session: Pick<Session, "sessionId" | "checkpointSeq" | "nextSeq">,
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, Asked>> {
-  const wanted = new Set(ids);
   const found = new Map<number, Asked>();
-  let at: number | undefined;
-  for (let from = checkpointSeq; from < nextSeq && found.size < wanted.size; from += PAGE_RECORDS) {
-    for (const record of await reader.journal(sessionId, from, PAGE_RECORDS)) {
-      if ("at" in record) at = record.at;
-      if (record.type === "request_input" && wanted.has(record.id))
-        found.set(record.id, { question: decodeJson(record.payload) as Question, at });
-    }
+  for (const id of ids) {
+    const asked = await findQuestion(reader, session, id);
+    if (asked !== undefined) found.set(id, asked);
   }
   return found;
+}
+
+/**
+ * A turn may have many records. The numbers of commands grow with their positions, so the question is found by
+ * halving. The first look is at the end, because a session mostly waits for what it asked last.
+ */
+async function findQuestion(
+  reader: Pick<StorageReader, "journal">,
+  { sessionId, checkpointSeq = 0, nextSeq }: Pick<Session, "sessionId" | "checkpointSeq" | "nextSeq">,
+  id: number,
+): Promise<Asked | undefined> {
+  const read = (from: number, to: number) => reader.journal(sessionId, from, to - from);
+  let [low, high] = [checkpointSeq, nextSeq];
+  let from = Math.max(low, high - PAGE_RECORDS);
+  while (low < high) {
+    const to = Math.min(high, from + PAGE_RECORDS);
+    let records = await read(from, to);
+    // Events alone say nothing of the place.
+    while (!records.some(isCommand) && from > low) {
+      const before = Math.max(low, from - Math.max(PAGE_RECORDS, records.length));
+      records = [...(await read(before, from)), ...records];
+      from = before;
+    }
+    const commands = records.filter(isCommand);
+    const question = commands.find((command) => command.id === id);
+    if (question !== undefined) {
+      if (question.type !== "request_input") return undefined;
+      const at =
+        lastTime(records, question.seq) ?? lastTime(await read(Math.max(low, from - PAGE_RECORDS), from));
+      return { question: decodeJson(question.payload) as Question, at };
+    }
+    if (commands.length > 0 && commands[0]!.id > id) high = from;
+    else low = to;
+    from = Math.max(low, Math.floor((low + high - PAGE_RECORDS) / 2));
+  }
+  return undefined;
+}
+
+function lastTime(records: readonly JournalRecord[], before = Infinity): number | undefined {
+  const last = records.findLast((record) => "at" in record && record.seq < before);
+  return last !== undefined && "at" in last ? last.at : undefined;
 }
 
 /** The person who gave the answer that counts, where one of the newest rows says it. */
