@@ -60,5 +60,6 @@ export function shownPath(path: string, { cwd, env }: Pick<Io, "cwd" | "env">): 
   if (here === "") return ".";
   if (!here.startsWith("..") && !isAbsolute(here)) return here;
   const fromHome = env["HOME"] === undefined ? ".." : relative(env["HOME"], path);
+  if (fromHome === "") return "~";
   return fromHome.startsWith("..") || isAbsolute(fromHome) ? path : `~/${fromHome}`;
 }
