@@ -28,6 +28,11 @@ export interface OpenItem extends InboxItem {
   readonly wait?: Wait;
 }
 
+/** The id of the item of a question. */
+export function itemOfQuestion(sessionId: string, { id }: Pick<Wait, "id">): string {
+  return `${sessionId}-${id}`;
+}
+
 /** Whether its answer is an approval or a denial. */
 export function canApprove({ kind, wait }: OpenItem): boolean {
   return kind !== "answered" && wait !== undefined && wait.answer !== "any";
@@ -135,7 +140,7 @@ export class InboxReader {
         return {
           ...common,
           wait,
-          id: `${sessionId}-${wait.id}`,
+          id: itemOfQuestion(sessionId, wait),
           kind: answered.has(wait.id) ? "answered" : kind,
           what: visibleText(prompt),
           ...(tool === undefined ? {} : { tool }),

@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { budgetUses, costText, isWhyOfCause, type TimelineBuilder } from "@holdfast/proto/view";
 import { call } from "../api/client.ts";
+import { itemOfQuestion } from "../api/open-items.ts";
 import { useRunnerName } from "../api/use-runners.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
@@ -25,7 +26,8 @@ export function SessionHead({ session, timeline }: HeadProps) {
   const runnerName = useRunnerName(session.runnerId, about?.kind === "admin");
   const why = whyText(session, isLocal);
   const asked = session.waits.filter(({ type }) => type === "input");
-  const isAnswered = asked.length > 0 && asked.every(({ answered }) => answered === true);
+  const open = asked.find(({ answered }) => answered !== true);
+  const isAnswered = asked.length > 0 && open === undefined;
   return (
     <header className="max-h-[45%] shrink-0 space-y-2 overflow-auto px-3 py-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -50,7 +52,11 @@ export function SessionHead({ session, timeline }: HeadProps) {
               It has an answer, which the session takes when it runs. <ContinuesBy sessionId={sessionId} />
             </>
           ) : status === "input_required" ? (
-            <Link to="/" className="text-accent underline">
+            <Link
+              to="/"
+              search={open === undefined ? {} : { item: itemOfQuestion(sessionId, open) }}
+              className="text-accent underline"
+            >
               answer in the inbox
             </Link>
           ) : null}

@@ -172,6 +172,17 @@ test(
   },
 );
 
+test("the link of a session leads to its question in the inbox", ofCampaign, async () => {
+  await page.goto(await startUi());
+  const parked: string[] = [];
+  for (let n = 0; n < 2; n++) parked.push((await project.run("run", HOSTILE, "--park")).stdout.trim());
+  for (const id of parked) {
+    await page.goto(new URL(`/ui/sessions/${id}`, page.url()).href);
+    await page.getByRole("link", { name: "answer in the inbox" }).click();
+    await page.locator("article[aria-current]").filter({ hasText: id }).waitFor();
+  }
+});
+
 test("a code that was used signs nobody in, and the page says what to do", ofCampaign, async () => {
   const url = await startUi();
   await page.goto(url);
