@@ -17,6 +17,8 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseSync } from "oxc-parser";
+import { NODE_FLOORS, nodeWarning } from "@holdfast/system";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
 const BIN = fileURLToPath(new URL("../packages/holdfast/bin", import.meta.url));
@@ -58,10 +60,25 @@ describe("which Node", () => {
   test("a fetched Node outside the range is none, and the error says what to do", () => {
     layOut(NO_NODE, "");
     fetchedNode("98.0.0", "exit 0");
-    const { status, stdout, stderr } = holdfast();
+    const { status, stdout, stderr } = holdfast("run", "a.ts");
     expect({ status, stdout }).toEqual({ status: 11, stdout: "" });
     expect(stderr).toMatch(
-      /^error\[E_NODE_VERSION\]: .*\n {2}at: .*\n {2}got: .*\n {2}expected: .*99.*\n {2}fix: /,
+      /^error\[E_NODE_VERSION\]: holdfast needs Node 99\.0\.0 .* install Node 24 from .*\n$/,
+    );
+    if (process.platform === "linux") expect(stderr).toContain("@24 -p holdfast holdfast run a.ts\n");
+    // A word that a shell would read in another way is not repeated.
+    expect(holdfast("run", "a.ts", "$(b)").stderr).toMatch(/holdfast holdfast\n$/);
+  });
+
+  test("the launcher imports nothing before it knows the Node, and has the syntax of Node 16", () => {
+    const text = readFileSync(join(BIN, "holdfast.mjs"), "utf8");
+    const walked = parseSync("holdfast.mjs", text);
+    expect(walked.errors).toEqual([]);
+    expect(walked.module.staticImports).toEqual([]);
+    const own = text.split("\n").filter((line) => !/^\s*(\/\/|\/\*)/.test(line));
+    // Syntax and functions that came after Node 16.
+    expect(own.join("\n")).not.toMatch(
+      /\bstatic \{|#\w+ in |\.(toSorted|findLast|groupBy|at|hasOwn)\(|\/v[;,.)]/,
     );
   });
 
@@ -82,6 +99,18 @@ describe("which Node", () => {
     ];
     const fine = versions.filter((version) => satisfies(version, range));
     expect(fine).toEqual(["22.23.4", "24.22.1", "26.12.1", "27.0.0"]);
+    // The launcher has them without a package.json, and so have programs that import us.
+    const floors = range.split("||").map((part) => />=([\d.]+)/.exec(part)?.[1]);
+    expect(launcherFloors()).toEqual(floors);
+    expect(NODE_FLOORS).toEqual(floors);
+    expect(versions.filter((version) => nodeWarning(version) === undefined)).toEqual(fine);
+    layOut(ANY_NODE, "export const main = async () => 0;");
+    for (const version of versions) {
+      setFloors(NODE_FLOORS);
+      const as = ["--import", `data:text/javascript,${encodeURIComponent(pretends(version))}`];
+      const { status } = spawnSync(process.execPath, [...as, launcher()], { encoding: "utf8" });
+      expect([version, status]).toEqual([version, fine.includes(version) ? 0 : 11]);
+    }
   });
 
   // The security releases of October 2026 fixed ten holes, in Brotli, TLS and DNS among others.
@@ -144,7 +173,23 @@ describe("process signals", () => {
   });
 });
 
+/** Code after which a process says that it is this Node. */
+function pretends(version: string): string {
+  return `Object.defineProperty(process.versions, "node", { value: ${JSON.stringify(version)} })`;
+}
+
+function launcherFloors(): unknown {
+  const text = readFileSync(join(BIN, "holdfast.mjs"), "utf8");
+  return JSON.parse(/FLOORS = (\[.*\]);/.exec(text)?.[1] ?? "[]");
+}
+
+function setFloors(floors: readonly string[]): void {
+  const text = readFileSync(launcher(), "utf8");
+  writeFileSync(launcher(), text.replace(/FLOORS = \[.*\];/, `FLOORS = ${JSON.stringify(floors)};`));
+}
+
 function layOut(range: string, main: string): void {
+  setFloors([range.replace(">=", "")]);
   writeFileSync(
     join(root, "packages/holdfast/package.json"),
     JSON.stringify({ engines: { node: range }, type: "module" }),

@@ -1,122 +1,44 @@
 #!/usr/bin/env node
-// The `holdfast` command: finds a Node that can run us, then runs `main`.
+// The `holdfast` command: a Node that can run us goes on to `launch.mjs`. Another one hands over to the Node
+// that setup fetched, or says in one line which Node is needed and how to get it.
 //
-//   - Under an older Node the launcher starts the fetched Node with the same arguments and stdio. Process
-//     signals and the exit code pass through unchanged.
-//   - Neither half outlives the other. The agent ends with a launcher that is killed with -9. Otherwise the
-//     agent would keep running unseen and hold its database, and `resume` would find the session claimed.
-//   - One press of Ctrl-C is one SIGINT. The terminal sends SIGINT to the whole process group, and npx and
-//     the launcher forward theirs. Without care `holdfast` would see two or three, and "stop cleanly" would
-//     become "stop at once".
-//   - Compiled code is kept in a folder that only this user may write. Code that another user planted there
-//     would run as this user.
-//   - A process whose environment has keys replaces itself before it does anything else, and the next one has
-//     them in its memory alone. The commands of agents read the environments of other processes.
-//
-// An old Node reads this file first, so: plain JavaScript, nothing newer than Node 18.
+// An old Node reads this file first: it is plain JavaScript that Node 16 parses, and imports nothing
+// before the check.
 
-import { existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
-import * as nodeModule from "node:module";
-import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { findFetchedNode, handOver, satisfies } from "./node-version.mjs";
+/** The first Node of each line that has the security fixes of October 2026. `engines` says the same. */
+const FLOORS = ["22.23.4", "24.22.1", "26.12.1"];
+/** npm has a package with Node in it for these. */
+const FETCHABLE = ["linux-x64", "linux-arm64", "darwin-arm64", "darwin-x64"];
 
-const LAUNCHED = "HOLDFAST_LAUNCHED"; // set by the launcher for the Node it hands over to
-const KNOWN_WARNING = /^(SQLite is an|Type Stripping is an|Failed to load the ES module|Module type of )/;
-const SAME_PRESS_MS = 100; // copies of one SIGINT arrive within a few ms; a person's second press does not
+if (canRun(process.versions.node)) await import("./launch.mjs");
+else await leave();
 
-const range = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).engines.node;
-if (satisfies(process.versions.node, range)) await run();
-else await runUnderFetchedNode();
+/** A line of Node without a floor is newer than all of them, or has no long-term support. */
+function canRun(version) {
+  const [major, minor, patch] = parts(version);
+  const floor = FLOORS.map(parts).find(([one]) => one === major);
+  if (floor === undefined) return FLOORS.map(parts).every(([one]) => one < major);
+  return minor > floor[1] || (minor === floor[1] && patch >= floor[2]);
+}
 
-async function runUnderFetchedNode() {
-  const here = fileURLToPath(import.meta.url);
-  const node = findFetchedNode(here, range);
-  if (node !== undefined) {
-    const env = { ...process.env, [LAUNCHED]: "1" };
-    await handOver(node, [...process.execArgv, process.argv[1] ?? here, ...process.argv.slice(2)], {
-      env,
-      isTied: true,
-    });
-  }
+function parts(version) {
+  return version.split(/[.-]/, 3).map(Number);
+}
+
+/** The fetched Node runs in our place, if there is one: in a checkout. */
+async function leave() {
+  const { handOverToFetchedNode } = await import("./node-version.mjs");
+  await handOverToFetchedNode();
+  const platform = `${process.platform}-${process.arch}`;
+  const words = process.argv.slice(2);
+  const isPlain = words.every((word) => /^[\w./:=@-]+$/.test(word));
+  const called = ["holdfast", ...(isPlain ? words : [])].join(" ");
+  const fetched = FETCHABLE.includes(platform)
+    ? `, or run: npx -y -p node-${platform}@24 -p holdfast ${called}`
+    : "";
   process.stderr.write(
-    `error[E_NODE_VERSION]: this Node is too old or too new to run holdfast\n` +
-      `  at: ${process.execPath}\n` +
-      `  got: Node ${process.versions.node}\n` +
-      `  expected: Node ${range}\n` +
-      `  fix: install the newest Node 24, the version under long-term support, and try again; in a checkout of the\n` +
-      `       repository \`npm start\` or \`npm test\` fetches one for itself, which is then used\n`,
+    `error[E_NODE_VERSION]: holdfast needs Node ${FLOORS.join(", ")} or a later one of these lines, and ${process.execPath} is ` +
+      `Node ${process.versions.node}: install Node 24 from https://nodejs.org${fetched}\n`,
   );
   process.exit(11);
-}
-
-async function run() {
-  if (process.env[LAUNCHED] !== undefined) {
-    delete process.env[LAUNCHED]; // or a program that the agent starts would believe it was launched
-    // The agent would keep running unseen, and hold its database.
-    process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
-    process.channel?.unref();
-  }
-  const { replaceWithoutKeys } = await import("@holdfast/system/handed-keys");
-  // The commands of agents can read the environment that a process was started with.
-  const keys = replaceWithoutKeys();
-  mergeRepeatedInterrupts();
-  silenceKnownWarnings();
-  cacheCompiledCode();
-
-  // In the repository the sources run as they are; what is published has only `dist`.
-  const source = new URL("../src/main.ts", import.meta.url);
-  const entry = existsSync(source) ? source : new URL("../dist/main.js", import.meta.url);
-  const { main } = await import(entry.href);
-  // Not `exitCode`: an agent may leave a timer or a socket open, and the command must end all the same.
-  process.exit(await main(process.argv.slice(2), keys));
-}
-
-/**
- * Without a cache, or where it cannot be kept, the command only starts more slowly. Node's own default is a
- * folder below /tmp, which another user may have made.
- */
-function cacheCompiledCode() {
-  if (process.env["NODE_COMPILE_CACHE"] !== undefined) return; // Node has a cache already.
-  const { XDG_CACHE_HOME: chosen = "" } = process.env;
-  try {
-    const base = isAbsolute(chosen) ? chosen : join(homedir(), ".cache");
-    const folder = join(base, "holdfast", "compiled");
-    // Not recursive: where a file system refuses folders by ENOENT, as /proc does, Node would never give up.
-    for (const part of [base, join(base, "holdfast"), folder])
-      if (!existsSync(part)) mkdirSync(part, { mode: 0o700 });
-    const { uid, mode } = lstatSync(folder);
-    const isOurs = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
-    if (isOurs) nodeModule.enableCompileCache?.(folder);
-  } catch {
-    // The folder cannot be made: a home that is read-only, or none.
-  }
-}
-
-/** Leaky: it replaces `process.emit`, because a listener cannot keep a signal from the other listeners. */
-function mergeRepeatedInterrupts() {
-  const emit = process.emit;
-  let lastAt = -Infinity;
-  process.emit = function (name, ...args) {
-    if (name === "SIGINT") {
-      const now = performance.now();
-      if (now - lastAt < SAME_PRESS_MS) return true;
-      lastAt = now;
-    }
-    return emit.call(this, name, ...args);
-  };
-}
-
-/**
- * On some Nodes SQLite and type stripping still warn that they are experimental. The warning about a file's
- * module type is hidden because the command's own error says it where it matters. Other warnings are shown.
- * Leaky: some warnings do not go through `process.emitWarning`.
- */
-function silenceKnownWarnings() {
-  const emit = process.emit;
-  process.emit = function (name, ...args) {
-    if (name === "warning" && KNOWN_WARNING.test(String(args[0]?.message))) return true;
-    return emit.call(this, name, ...args);
-  };
 }

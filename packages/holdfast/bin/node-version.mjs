@@ -1,9 +1,13 @@
 // Which Node may run us, where the fetched one lies, and how to hand over to it.
 //
-// An old Node is the reader here, so: plain JavaScript, nothing newer than Node 18, no dependencies.
+// An old Node is the reader here, so: plain JavaScript, nothing newer than Node 16, no dependencies.
 
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Set by the launcher for the Node that it hands over to. */
+export const LAUNCHED = "HOLDFAST_LAUNCHED";
 
 /** The npm package that holds Node itself for this platform, as `bin/node`. */
 export const nodePackage = `node-${process.platform}-${process.arch}`;
@@ -35,6 +39,19 @@ export function findFetchedNode(folder, range) {
     }
     if (at === dirname(at)) return undefined;
   }
+}
+
+/**
+ * Starts the fetched Node with the same arguments and stdio. Process signals and the exit code pass through
+ * unchanged. It returns only where there is no fetched Node.
+ */
+export async function handOverToFetchedNode() {
+  const here = fileURLToPath(new URL("holdfast.mjs", import.meta.url));
+  const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  const node = findFetchedNode(here, JSON.parse(manifest).engines.node);
+  if (node === undefined) return;
+  const args = [...process.execArgv, process.argv[1] ?? here, ...process.argv.slice(2)];
+  await handOver(node, args, { env: { ...process.env, [LAUNCHED]: "1" }, isTied: true });
 }
 
 /**

@@ -44,6 +44,7 @@ import {
   type TaskDefinition,
 } from "@holdfast/runtime";
 import { CoordinatorConnection, RemoteStorage } from "@holdfast/storage/remote";
+import { nodeWarning } from "@holdfast/system";
 import { CLAIM_AGE_MS, givenBy } from "./polls/claims.ts";
 import { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
 import { keepCatalogue, type CatalogueOffers } from "./catalogue-sync.ts";
@@ -74,6 +75,8 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     random = systemRandom(),
   } = options;
   checkNames(options);
+  const warning = nodeWarning();
+  if (warning !== undefined) process.emitWarning(warning);
   const offers = offersOf(options);
   const log = options.log ?? (() => {});
   const connection = new CoordinatorConnection({

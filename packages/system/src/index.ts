@@ -13,6 +13,7 @@ export {
 export { KEY_FILE_FIX, readKeyFile } from "./files/key-file.ts";
 export { dataFolder } from "./files/data-folder.ts";
 export { readUserFile } from "./files/user-file.ts";
+export { NODE_FLOORS, nodeWarning } from "./node-floor.ts";
 export { ownFile } from "./own-file.ts";
 export { isOlder, packageVersion } from "./package-version.ts";
 export {

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { HoldfastError } from "@holdfast/core";
 import type { Look } from "@holdfast/terminal/frame/command";
 import { checkLines, runChecks } from "./check.ts";
+import { checkVersions } from "./machine-checks.ts";
 import { portOwner } from "./port-owner.ts";
 
 test("a check that never answers is a warning, one that throws is a problem, and the others stay", async () => {
@@ -37,6 +38,15 @@ test("each of several texts has a line of its own, and a long one is not cut by 
   const look = { paint, symbols: { done: "+", warn: "!", failed: "x" }, columns: 1_000 };
   const lines = checkLines([{ subject: "programs", status: "ok", found }], look as unknown as Look);
   expect(lines.slice(0, 2).map((line) => line.trim())).toEqual([`+ programs  ${found[0]}`, found[1]]);
+});
+
+test("a Node without the security fixes is a warning", () => {
+  expect(checkVersions()).toMatchObject({ status: "ok" });
+  expect(checkVersions({ ...process.versions, node: "24.22.0" })).toMatchObject({
+    status: "warning",
+    found: expect.stringContaining("on Node 24.22.0"),
+    fix: expect.stringContaining("use Node 22.23.4, 24.22.1, 26.12.1 or a later one of these lines"),
+  });
 });
 
 // Elsewhere `lsof` names the process, and it need not be installed.

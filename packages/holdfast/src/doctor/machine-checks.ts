@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ERROR_TABLE, MIB, VERSION } from "@holdfast/core";
-import { dataFolder, findNamespaceSupport, tryProgram, type ProgramEnd } from "@holdfast/system";
+import { dataFolder, findNamespaceSupport, nodeWarning, tryProgram, type ProgramEnd } from "@holdfast/system";
 import { assertSqliteVersion } from "@holdfast/storage/sqlite";
 import { ownSandboxes, type SandboxProgram } from "@holdfast/workspace";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
@@ -20,10 +20,12 @@ const FREE_WARNING = 1024 * MIB;
 const FREE_PROBLEM = 64 * MIB;
 
 /** @throws HoldfastError `version_unsupported`. The launcher has checked the version of Node. */
-export function checkVersions(): Finding {
+export function checkVersions(versions: NodeJS.ProcessVersions = process.versions): Finding {
   assertSqliteVersion();
-  const { node, sqlite } = process.versions;
-  return { status: "ok", found: `${VERSION}, on Node ${node} with SQLite ${sqlite}` };
+  const { node, sqlite } = versions;
+  const found = `${VERSION}, on Node ${node} with SQLite ${sqlite}`;
+  const fix = nodeWarning(node);
+  return fix === undefined ? { status: "ok", found } : { status: "warning", found, fix };
 }
 
 /** @throws HoldfastError `config_invalid` for the first file that is wrong. */
