@@ -51,6 +51,8 @@ export default async function buildPage(): Promise<void> {
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
         reportCompressedSize: false,
+        // The licenses of what is bundled ask for their texts.
+        license: { fileName: "third-party-licenses.md" },
       },
     });
     writeFileSync(join(made, KEY), key);

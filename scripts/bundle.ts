@@ -120,13 +120,19 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
 /** The licenses of the packages of other authors that these modules are from, as the licenses require it. */
 function licensesOf(modules: readonly string[]): string {
   const folders = modules.flatMap((path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
-  return [...new Set(folders)]
-    .toSorted()
-    .map((folder) => {
-      const { name, version, license } = parseManifest(folder);
-      const file = readdirSync(folder).find((each) => /^licen[cs]e(\.|$)/i.test(each));
-      const text = file === undefined ? "" : readFileSync(join(folder, file), "utf8").trim();
-      return `${name} ${String(version)} (${String(license)})\n\n${text}\n`;
+  const packages = [...new Set(folders)].toSorted().map((folder) => {
+    const { name, version, license } = parseManifest(folder);
+    const file = readdirSync(folder).find((each) => /^licen[cs]e(\.|$)/i.test(each));
+    const text = file === undefined ? undefined : readFileSync(join(folder, file), "utf8").trim();
+    return { name, version, license, text, scope: dirname(folder) };
+  });
+  return packages
+    .map(({ name, version, license, text, scope }) => {
+      // One repository publishes several packages, and a few of them without the file of its license.
+      const others = packages.filter((other) => other.scope === scope && other.license === license);
+      const own =
+        text ?? (name.startsWith("@") ? others.find((other) => other.text !== undefined)?.text : "");
+      return `${name} ${String(version)} (${String(license)})\n\n${own ?? ""}\n`;
     })
     .join(`\n${"-".repeat(80)}\n\n`);
 }
