@@ -226,6 +226,7 @@ export {
   type SessionPatch,
   type SessionSnapshot,
   type SetBudget,
+  type SetTitle,
   type StoredSignal,
 } from "./session/changes.ts";
 export { type Audit, type AuditRow } from "./session/audit.ts";
@@ -334,6 +335,7 @@ export {
   withAnswerDetails,
 } from "./ports/answer-audit.ts";
 export { isPlaceholder, isSecretField, secretLook } from "./json/secret-looks.ts";
+export { titleFrom } from "./title.ts";
 export {
   fromWireError,
   leaseFromWire,

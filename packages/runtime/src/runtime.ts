@@ -175,9 +175,10 @@ class LocalRuntime implements Runtime {
   }
 
   #handle<Output>({ sessionId, created }: Stored): SessionHandle<Output> {
-    const { sessions, aliveness } = this.#parts;
+    const { sessions, requests, aliveness } = this.#parts;
     const host = {
       runtime: this,
+      setTitle: (id: string, title: string) => requests.setTitle(id, title),
       find: (id: string) => sessions.find(id),
       settledOf: (id: string) => sessions.settledOf(id),
       aliveness,

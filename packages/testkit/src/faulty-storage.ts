@@ -213,6 +213,7 @@ function describeChange(change: Change): string {
     case "pause_session":
     case "resume_session":
     case "set_budget":
+    case "set_title":
     case "release_claim":
     case "delete_session":
     case "begin_move":

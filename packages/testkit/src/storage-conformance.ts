@@ -11,7 +11,7 @@ import { budgetConformance } from "./conformance/budgets/budget-conformance.ts";
 import { claimConformance } from "./conformance/claim-conformance.ts";
 import { commitConformance } from "./conformance/commit-conformance.ts";
 import { contentConformance } from "./conformance/content-conformance.ts";
-import { creationConformance } from "./conformance/creation-conformance.ts";
+import { creationConformance } from "./conformance/creation/creation-conformance.ts";
 import { deletionConformance } from "./conformance/deletion-conformance.ts";
 import { dueConformance } from "./conformance/due-conformance.ts";
 import { endConformance } from "./conformance/end-conformance.ts";
@@ -34,6 +34,7 @@ import { runConformance } from "./conformance/run-conformance.ts";
 import { scheduleConformance } from "./conformance/schedule-conformance.ts";
 import { signalConformance } from "./conformance/signal-conformance.ts";
 import type { StorageSubject } from "./conformance/storage-subject.ts";
+import { titleConformance } from "./conformance/creation/title-conformance.ts";
 import { transitionConformance } from "./conformance/transition-conformance.ts";
 import { windowConformance } from "./conformance/budgets/window-conformance.ts";
 
@@ -47,6 +48,7 @@ const PARTS = {
   claims: claimConformance,
   leases: leaseConformance,
   owners: placementConformance,
+  titles: titleConformance,
   "detached sessions": detachmentConformance,
   signals: signalConformance,
   followers: followConformance,

@@ -107,6 +107,7 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
     case "pause_session":
     case "resume_session":
     case "set_budget":
+    case "set_title":
     case "delete_session":
     case "begin_move":
     case "end_move":

@@ -1,4 +1,4 @@
-// `secretLook`, `isSecretField`, `withoutSecrets`: what looks like a secret in a text or a value, by its form or
+// `secretLook`, `isSecretField`, `hideSecrets`, `withoutSecrets`: what looks like a secret in a text or a value, by its form or
 // by the name of its field.
 //
 // Leaky: a secret without a known form, in a field with another name, is not found.
@@ -37,6 +37,7 @@ const NAMED = new RegExp(
 );
 const PLACEHOLDER = /^["']?(\$\{?\w+\}?["']?$|\$\(|<[^>]*>|%|\{\{|(true|false|null|[\d.]+)["']?$)/;
 const MARK = "[secret]";
+const EACH_FORM: readonly RegExp[] = FORMS.map(([, form]) => new RegExp(form, `g${form.flags}`));
 
 /** Which kind of secret a text has, by its form. */
 export function secretLook(text: string): string | undefined {
@@ -51,6 +52,15 @@ export function isSecretField(name: string): boolean {
 /** Whether a value stands for another one, such as `${API_KEY}`, or is none that could be a secret. */
 export function isPlaceholder(value: string): boolean {
   return PLACEHOLDER.test(value);
+}
+
+/** A text with a mark in the place of each part that looks like a secret. */
+export function hideSecrets(text: string): string {
+  let safe = text;
+  for (const form of EACH_FORM) safe = safe.replace(form, MARK);
+  return safe.replace(NAMED, (all, name: string, value: string) =>
+    isPlaceholder(value) ? all : `${name}${MARK}`,
+  );
 }
 
 /**
@@ -75,11 +85,7 @@ function isHidden(item: Json): boolean {
 
 function shortText(text: string, charsMax: number): string {
   // A part behind the cut is looked at, too, so that a secret is not cut first and then not known.
-  let safe = text.slice(0, charsMax + MARGIN_CHARS);
-  for (const [, form] of FORMS) safe = safe.replaceAll(new RegExp(form, `g${form.flags}`), MARK);
-  safe = safe.replaceAll(NAMED, (all, name: string, value: string) =>
-    isPlaceholder(value) ? all : `${name}${MARK}`,
-  );
+  const safe = hideSecrets(text.slice(0, charsMax + MARGIN_CHARS));
   const isCut = text.length > charsMax + MARGIN_CHARS || safe.length > charsMax;
   return isCut ? `${safe.slice(0, charsMax)}… (${text.length} characters)` : safe;
 }

@@ -167,6 +167,7 @@ const EFFECTS: { readonly [type in Effect["type"]]: Check } = {
   create_session: hasShape({
     sessionId: isNewId,
     agent: isAgent,
+    title: optional(isText),
     input: optional(isJson),
     seed: isTime,
     flags: isCount,
@@ -215,6 +216,7 @@ const isFirstBatch = hasShape(FIRST_BATCH);
 const isSession = hasShape({
   sessionId: isText,
   agent: isAgent,
+  title: optional(isText),
   input: optional(isJson),
   status: isStatus,
   pauseReason: optional(isText),
@@ -324,6 +326,7 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     releaseLost: optional(isTrue),
     grant: optional(isPer),
   }),
+  set_title: hasShape({ sessionId: isText, title: optional(isText) }),
   commit_batch: hasShape({
     ...FIRST_BATCH,
     sessionId: isText,

@@ -98,6 +98,7 @@ const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type
   pause_session: { type: "pause_session", sessionId: "ses-1" },
   resume_session: { type: "resume_session", sessionId: "ses-1" },
   set_budget: { type: "set_budget", sessionId: "ses-1", limits: { maxTokens: 1 } },
+  set_title: { type: "set_title", sessionId: "ses-1", title: "t" },
   commit_batch: {
     type: "commit_batch",
     sessionId: "ses-1",

@@ -183,6 +183,12 @@ export type RenewInThread = (
  *   ST46. An imported session keeps the reservations for its tasks and the signals that it has seen. Before a
  *         session moves back, its tombstone is deleted, alone.
  *
+ * Titles
+ *
+ *   ST57. A session is created with the title that its creation names, or else with one that is made of its
+ *         input. `set_title` replaces the title, also of an ended session, and nothing else. A title is one
+ *         line of at most 80 characters (`title.ts`).
+ *
  * Deletion
  *
  *   ST43. Only an ended session is deleted, with all sessions below it or only if there are none. A deletion
@@ -213,7 +219,7 @@ export type RenewInThread = (
  *         before it.
  *   ST24. The reader returns sessions, journals, entries and signals as they were stored, and pages sessions
  *         newest first. A session's `updatedAt` is the time of the last change that was applied, also of an
- *         empty batch. Its `cost` is the sum of the usage in its journal.
+ *         empty batch, but not of a title. Its `cost` is the sum of the usage in its journal.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  *   ST47. A follower of a session is notified after each change of its row is stored: at once of this
  *         process's changes, soon of others'. It is not notified after it left (adapters that have `follow`

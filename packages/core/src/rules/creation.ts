@@ -11,6 +11,7 @@ import type {
   ImportTree,
 } from "../session/changes.ts";
 import { ownedBy, type Session } from "../session/session.ts";
+import { titleFrom } from "../title.ts";
 import { findRecordProblem, refuseBatch, type BatchLookups } from "./batches.ts";
 import { isHeldAs, NO_CLAIM, type Claim } from "./claims.ts";
 
@@ -33,9 +34,11 @@ export function createSession(
   const deadlineAt = Math.min(change.deadlineAt ?? Infinity, predecessor?.deadlineAt ?? Infinity);
   const environment = change.environment ?? (predecessor ?? parent)?.environment;
   const placement = ownedBy(change.placement?.owner ?? parent?.placement?.owner, change.placement);
+  const title = titleFrom(change);
   return {
     sessionId,
     agent: change.agent,
+    ...(title === undefined ? {} : { title }),
     input: change.input,
     status: "submitted",
     waits: [],
@@ -73,10 +76,12 @@ export interface CreationLookups {
 /**
  * Why a session is not created, or `undefined`: the claim is not held (ST49), or the first batch is invalid
  * (ST25). The session's id is not taken.
+ *
+ * @param row the row of the new session.
  */
 export function refuseCreation(
   change: CreateSession,
-  now: number,
+  row: Session,
   lookups: CreationLookups,
 ): ChangeResult | undefined {
   const { claimFor, under } = change;
@@ -89,7 +94,7 @@ export function refuseCreation(
   const token = claimFor === undefined ? NO_CLAIM.token : NO_CLAIM.token + 1;
   const first = firstBatch(change, token);
   if (first === undefined) return undefined;
-  return refuseBatch(createSession(change, now), { ...NO_CLAIM, ...claimFor, token }, first, NOTHING_YET);
+  return refuseBatch(row, { ...NO_CLAIM, ...claimFor, token }, first, NOTHING_YET);
 }
 
 /**

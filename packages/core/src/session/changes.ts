@@ -1,7 +1,7 @@
 // Change, ChangeResult and SessionSnapshot: what a storage is asked to write, how it answers, and what it
 // returns.
 //
-// This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST56).
+// This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST57).
 
 import type { JsonText } from "../json/json.ts";
 import type { JournalRecord } from "../journal/record.ts";
@@ -36,6 +36,7 @@ export type Change =
   | PauseSession
   | ResumeSession
   | SetBudget
+  | SetTitle
   | CommitBatch
   | ReleaseClaim
   | PutSchedule
@@ -53,6 +54,8 @@ export interface CreateSession {
   readonly sessionId: string;
   readonly agent: AgentRef;
   readonly input: JsonText | undefined;
+  /** The title in the place of the one that is made of the input. */
+  readonly title?: string;
   readonly seed: number;
   readonly flags: number;
   readonly format: number;
@@ -189,6 +192,13 @@ export interface SetBudget {
   readonly releaseLost?: true;
   /** Empty a window of this account: nothing is spent in it yet (ST54). Other accounts do not change. */
   readonly grant?: Per;
+}
+
+/** Replace the title of a session, also of one that has ended. Without a title the session has none. */
+export interface SetTitle {
+  readonly type: "set_title";
+  readonly sessionId: string;
+  readonly title?: string;
 }
 
 /** Delete a session that has ended, and with `delete` all sessions below it. */

@@ -158,6 +158,7 @@ describe("fork-3: nothing of a fork belongs to others", () => {
     expect(session).toEqual({
       sessionId: "ses-2",
       agent: { name: "a", version: "1", file: "/f.ts" },
+      title: "old",
       input: '"old"',
       status: "working",
       waits: [],

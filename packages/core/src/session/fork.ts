@@ -21,6 +21,7 @@ import { isCommand, type JournalRecord } from "../journal/record.ts";
 import type { Entry, ImportSession } from "./changes.ts";
 import { costAfter } from "../budget/session-cost.ts";
 import { openAccount, type Budget } from "../budget/budget.ts";
+import { titleOf } from "../title.ts";
 import { refuseNewerSession, type ForkOrigin, type ParentRef, type Session } from "./session.ts";
 
 /** A session as a whole. */
@@ -68,9 +69,11 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
   const limits = account?.limits ?? payerLimits;
   const allowedMs = session.deadlineAt === undefined ? limits?.ttlMs : session.deadlineAt - session.createdAt;
   const cost = costAfter(undefined, records);
+  const title = input === undefined ? session.title : titleOf(input.text);
   const row: Session = {
     sessionId,
     agent: agentOf(session),
+    ...(title === undefined ? {} : { title }),
     input: input === undefined ? session.input : input.text,
     status: at === 0 ? "submitted" : "working",
     waits: [],

@@ -324,6 +324,11 @@ export interface Session {
   readonly sessionId: string;
   /** The name and version of its agent. */
   readonly agent: AgentRef;
+  /**
+   * One line for people: the beginning of its request, or another text in the place of that. Absent where the
+   * request says nothing.
+   */
+  readonly title?: string;
   /** The input with which it was started, as JSON. */
   readonly input: JsonText | undefined;
   /** Where it stands, such as `working`, `input_required` or `completed`. */

@@ -22,12 +22,14 @@ import type {
   ReleaseClaim,
   SendSignal,
   SetBudget,
+  SetTitle,
 } from "../session/changes.ts";
 import type { PutSchedule, Schedule } from "../session/schedules.ts";
 import { decideFire, replaceSchedule } from "../rules/firing.ts";
 import { isEnded, type Session } from "../session/session.ts";
 import { overdueAt } from "../rules/due.ts";
 import type { PutDocument } from "../session/stored-documents.ts";
+import { titleFrom, titleLine } from "../title.ts";
 import { applyBatch, refuseBatch } from "../rules/batches.ts";
 import { decideRelease, NO_CLAIM, releasedClaim } from "../rules/claims.ts";
 import {
@@ -112,6 +114,8 @@ function applyTo(tx: Transaction, change: Change, predecessor?: Session): Change
       return resume(tx, change.sessionId);
     case "set_budget":
       return setBudget(tx, change);
+    case "set_title":
+      return setTitle(tx, change);
     case "put_schedule":
       return putSchedule(tx, change);
     case "remove_schedule":
@@ -148,14 +152,14 @@ function create(tx: Transaction, change: CreateSession, predecessor: Session | u
   const problem = findCreationTextProblem(change);
   if (problem !== undefined) return { status: "invalid", reason: problem };
   if (rows.exists(sessionId)) return { status: "exists" };
-  const refusal = refuseCreation(change, now, {
+  const above = parent === undefined ? undefined : sessionIn(tx, parent.sessionId);
+  const before = createSession(change, now, above, predecessor);
+  const refusal = refuseCreation(change, before, {
     asker: (id) => rows.find(id),
     hasSeen: (id, signalId) => rows.hasSeen(id, { ids: [signalId], dedupKeys: [] }),
   });
   if (refusal !== undefined) return refusal;
 
-  const above = parent === undefined ? undefined : sessionIn(tx, parent.sessionId);
-  const before = createSession(change, now, above, predecessor);
   const first = firstBatch(change, NO_CLAIM.token);
   const after = first === undefined ? before : applyBatch(before, first, now);
   const { records = [], entries = [] } = first ?? {};
@@ -191,7 +195,7 @@ function importSessions(tx: Transaction, sessions: readonly ImportedSession[]): 
   }
   const isHere = (id: string): boolean => ids.has(id);
   for (const { session, records, entries } of sessions) {
-    const row = detached(session, isHere);
+    const row = titled(detached(session, isHere), titleFrom(session));
     rows.insert({ session: row, records, entries, committedAt: session.updatedAt, isImported: true });
   }
   for (const imported of sessions) {
@@ -305,6 +309,21 @@ function setBudget(tx: Transaction, change: SetBudget): ChangeResult {
     if (paused !== undefined && accountsOf(rows, paused).has(sessionId)) resume(tx, exhausted);
   }
   return result;
+}
+
+/** ST57. A title is no part of the work, so an ended session gets a new one as well. */
+function setTitle({ rows }: Transaction, { sessionId, title }: SetTitle): ChangeResult {
+  const session = rows.find(sessionId)?.session;
+  if (session === undefined) return NOT_FOUND;
+  if (session.move !== undefined) return { status: "moved", to: session.move.to };
+  rows.update(sessionId, { session: titled(session, titleLine(title ?? "")) });
+  return DONE;
+}
+
+function titled(session: Session, title: string | undefined): Session {
+  if (title === session.title) return session;
+  const { title: _, ...untitled } = session;
+  return title === undefined ? untitled : { ...session, title };
 }
 
 function deleteSession({ rows }: Transaction, change: DeleteSession): ChangeResult {

@@ -55,6 +55,7 @@ export function eachName(change: Change | Effect, visit: (name: string, kind: Na
     case "pause_session":
     case "resume_session":
     case "set_budget":
+    case "set_title":
     case "release_claim":
     case "delete_session":
     case "begin_move":

@@ -76,9 +76,10 @@ function findEffectProblem(effect: Effect): string | undefined {
 }
 
 export function findImportTextProblem({ session, records, entries }: ImportedSession): string | undefined {
-  const { sessionId, input, output } = session;
+  const { sessionId, title, input, output } = session;
   return (
     findTextProblem("session id", sessionId) ??
+    findTextProblem("title", title) ??
     findTextProblem("input", input) ??
     findTextProblem("output", output) ??
     findPartsProblem({ records, entries })

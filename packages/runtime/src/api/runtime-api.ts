@@ -179,6 +179,8 @@ export type ScheduleRequest<Input = unknown, Output = unknown, Given = Input> = 
 export interface StartOptions {
   /** Your own id: the same agent and input under the same id find the session instead of making another. */
   readonly sessionId?: string;
+  /** One line about the session for people, made of the input by default. */
+  readonly title?: string;
   /** Where the agent's code came from, to be found again. */
   readonly file?: string;
   /** Limits for the session and all sessions below it. */
@@ -290,6 +292,8 @@ export interface SessionHandle<Output = unknown> {
   pause(): Promise<SessionStatus>;
   /** Resume the paused session. Answers its status. */
   unpause(): Promise<SessionStatus>;
+  /** Replace its title, also after its end. An empty text makes the title of the input again. */
+  setTitle(title: string): Promise<void>;
   /** Replace limits of its budget, as `runtime.setBudget` does. */
   setBudget(limits: Budget): Promise<SessionStatus>;
   /** Grant its budget one more window, as `runtime.grantWindow` does. */

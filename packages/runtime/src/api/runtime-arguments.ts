@@ -87,6 +87,7 @@ export function checkRuntimeOptions(given: RuntimeOptions): RuntimeOptions {
 
 const START: OptionRules = {
   sessionId: { expected: "the id of a session, a text", fits: (value) => typeof value === "string" },
+  title: { expected: "a text", fits: (value) => typeof value === "string" },
   file: text,
   budget: object("limits, such as { maxCostMicroUsd: 5_000_000 }"),
   persistence: oneOf("full", "minimal", "ephemeral"),

@@ -11,13 +11,14 @@ import { outputOf, type Settled } from "../session/session-outcome.ts";
 
 export interface HandleHost {
   readonly runtime: Runtime;
+  setTitle(sessionId: string, title: string): Promise<void>;
   find(sessionId: string): Promise<Session>;
   settledOf(sessionId: string): Promise<Settled>;
   readonly aliveness: ProcessHold;
 }
 
 export function sessionHandle<Output>(
-  { runtime, find, settledOf, aliveness }: HandleHost,
+  { runtime, setTitle, find, settledOf, aliveness }: HandleHost,
   sessionId: string,
   created: boolean,
 ): SessionHandle<Output> {
@@ -39,6 +40,7 @@ export function sessionHandle<Output>(
     unpause: () => runtime.unpause(sessionId),
     setBudget: (limits) => runtime.setBudget(sessionId, limits),
     grantWindow: (per) => runtime.grantWindow(sessionId, per),
+    setTitle: (title) => setTitle(sessionId, title),
     releaseLost: () => runtime.releaseLost(sessionId),
   };
 }

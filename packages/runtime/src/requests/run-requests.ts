@@ -83,6 +83,7 @@ export class RunRequests {
     input: unknown,
     {
       sessionId: wanted,
+      title,
       file,
       budget = agent.budget,
       persistence = "full",
@@ -107,6 +108,7 @@ export class RunRequests {
         ...(file === undefined ? {} : { file }),
         ...(traceparent === undefined ? {} : { traceparent }),
       },
+      ...defined({ title }),
       input: text,
       seed: random.u32(),
       flags: BEHAVIOUR_FLAGS,

@@ -13,6 +13,7 @@ import {
   checkPer,
   type Clock,
   ConflictError,
+  defined,
   encodeJson,
   HoldfastError,
   LIMITS,
@@ -34,6 +35,7 @@ import {
   type SetBudget,
   type SignalReceipt,
   type SignalSource,
+  titleFrom,
   toHoldfastError,
   UsageError,
 } from "@holdfast/core";
@@ -206,6 +208,24 @@ export class SessionRequests {
         throw new UsageError(result.reason);
       default:
         throw unexpected(doing, result.status);
+    }
+  }
+
+  async setTitle(sessionId: string, title: string): Promise<void> {
+    if (typeof title !== "string")
+      throw new UsageError("the title of a session is a text", { got: typeof title });
+    const { storage, committer } = this.#host;
+    const wanted = titleFrom({ title, input: (await findSession(storage.reader, sessionId)).input });
+    const result = await committer.commit({ type: "set_title", sessionId, ...defined({ title: wanted }) });
+    switch (result.status) {
+      case "done":
+        return;
+      case "moved":
+        throw sessionMoved(sessionId, result.to);
+      case "not_found":
+        throw sessionNotFound(sessionId);
+      default:
+        throw unexpected("changing the title", result.status);
     }
   }
 

@@ -335,6 +335,7 @@ export class WatchedStorage {
       case "end_move":
       case "resume_session":
       case "set_budget":
+      case "set_title":
         return; // The row shows the effect.
     }
   }

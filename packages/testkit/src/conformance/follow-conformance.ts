@@ -30,6 +30,9 @@ export function followConformance(fixture: Fixture): void {
       made,
       committed: await isNotified("ses-1", () => held.commit({ records: [spawning("agent")] })),
       signalled: await isNotified("ses-1", () => apply(signalling("ses-1", "sig-1"))),
+      entitled: await isNotified("ses-1", () =>
+        apply({ type: "set_title", sessionId: "ses-1", title: "Another" }),
+      ),
       paused: await isNotified("ses-1", () => apply(pausing("ses-1"))),
       cancelled: await isNotified("ses-1", () => apply(cancelling("ses-1", { mode: "hard" }))),
       removed: await isNotified("ses-1", async () => {
@@ -41,6 +44,7 @@ export function followConformance(fixture: Fixture): void {
       made: true,
       committed: true,
       signalled: true,
+      entitled: true,
       paused: true,
       cancelled: true,
       removed: true,

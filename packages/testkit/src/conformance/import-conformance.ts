@@ -43,6 +43,7 @@ export function importConformance(fixture: Fixture): void {
 
     test("ST32: an imported session is the exported one, to the byte", async () => {
       const change = renamed(await make(), "ses-new", {
+        title: "Ship 1.2.0",
         depth: 2,
         persistence: "minimal",
         resumedFrom: "7",

@@ -26,6 +26,7 @@ export function readConformance(fixture: Fixture): void {
       expect(await fixture.session("ses-1")).toEqual({
         sessionId: "ses-1",
         agent,
+        title: "a=1",
         input: '{"a":1}',
         status: "submitted",
         waits: [],

@@ -204,6 +204,7 @@ export function stateRow(
   const [output, newBlob] = splitText(session.output, keep);
   const blob = newBlob ?? outputBlob;
   const body = JSON.stringify({
+    title: session.title,
     status: session.status,
     pauseReason: session.pauseReason,
     exhausted: session.exhausted,

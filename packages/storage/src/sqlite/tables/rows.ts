@@ -143,6 +143,7 @@ function originOf({
 
 /** Fields that only some sessions acquire later, and that may change. */
 function restOf({
+  title,
   exhausted,
   quota,
   cost,
@@ -154,6 +155,7 @@ function restOf({
   move,
 }: Session): string | null {
   return objectColumn({
+    title,
     exhausted,
     quota,
     cost,

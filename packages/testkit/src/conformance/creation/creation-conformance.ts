@@ -3,7 +3,7 @@
 
 import type { Change, ChangeResult, FirstBatch, HeldAs } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { creating, ENDINGS, LEASE_MS, PATCH_TO, tokenOf, type Claimant, type Fixture } from "./fixture.ts";
+import { creating, ENDINGS, LEASE_MS, PATCH_TO, tokenOf, type Claimant, type Fixture } from "../fixture.ts";
 
 const CLAIM = { claimFor: { owner: "owner-1", leaseMs: LEASE_MS } };
 
