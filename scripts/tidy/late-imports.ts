@@ -37,6 +37,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "@holdfast/machine/programs",
   ],
   "Git and worktrees are for sessions that work in a folder": [
+    "agents/workspaces/project-worktrees.ts",
     "@holdfast/machine/session-folder",
     "agents/workspaces/session-work.ts",
     "agents/workspaces/shared-folder.ts",

@@ -137,7 +137,7 @@ export class Worktrees {
   /** The ready worktrees of these sessions, with one call of git, and without one for no sessions. */
   async lookUpAll(project: string, sessions: readonly string[]): Promise<ReadonlyMap<string, Worktree>> {
     const found = new Map<string, Worktree>();
-    if (sessions.length === 0) return found;
+    if (sessions.length === 0 || !existsSync(this.#folder)) return found;
     const repository = await this.#repository(project).catch(() => undefined);
     if (repository === undefined) return found;
     for (const session of sessions) {

@@ -6,7 +6,7 @@ import type { ListedWorktree } from "@holdfast/workspace";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import { workText } from "@holdfast/proto/view";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
+import { plain, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { withReader } from "../../place/find-session.ts";
 import { findDatabase } from "../../place/project.ts";
 import { agentPlaces, shownPath } from "../agent-places.ts";
@@ -14,6 +14,7 @@ import { findSandboxRoot } from "../sandbox-settings.ts";
 import { worktreesOf } from "@holdfast/machine/session-folder";
 
 const NAME_CHARS = 100;
+const STAT_LINES = 20;
 
 export async function listWorktrees(args: Arguments, io: Io): Promise<number> {
   const { worktrees, project } = here(io);
@@ -72,6 +73,20 @@ export async function showDiff(id: string, args: Arguments, io: Io): Promise<num
   if (diff === "" && !io.isJson) io.note(`session ${session} has changed nothing since ${base.slice(0, 12)}`);
   io.result({ session, branch, base, diff }, diff.replace(/\n$/, ""));
   return 0;
+}
+
+/** Says after a run in a worktree which files have changed there, and how to see and take the work. */
+export async function noteWork(session: string, io: Io): Promise<void> {
+  const { worktrees, project } = here(io);
+  if (io.isJson || (await worktrees.lookUp(project, session)) === undefined) return;
+  const stat = await worktrees.diff(project, session, { stat: true });
+  const lines = stat.trimEnd().split("\n");
+  const { branch } = await worktrees.find(project, session);
+  if (stat === "") return io.note(`nothing has changed in its worktree (branch ${branch})`);
+  io.note(`changed in its worktree (branch ${branch}):`);
+  for (const line of lines.slice(0, STAT_LINES)) io.note(plain(line));
+  if (lines.length > STAT_LINES) io.note(` ${io.notes.symbols.cut} ${lines.length - STAT_LINES} more lines`);
+  io.note(`see it: ${io.call(`diff ${session}`)}   take it: ${io.call(`merge ${session} --commit`)}`);
 }
 
 export async function mergeWork(id: string, args: Arguments, io: Io): Promise<number> {

@@ -1,9 +1,11 @@
 // `driveCall`: `drive` with the secrets of the agent and with the traces, the grace and the parking that a
 // command asks for.
 
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { graceOf } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { findTraces } from "../../place/project.ts";
+import { findTraces, trustFileOf } from "../../place/project.ts";
 import { secretsFor } from "../../secrets/agent-secrets.ts";
 import { wantedTracer } from "../../tracing/wanted-tracer.ts";
 import { drive, type DriveOptions } from "./drive.ts";
@@ -25,5 +27,17 @@ export async function driveCall({ secrets, ...driven }: DriveCall, args: Argumen
   const tracer = isHere ? await wantedTracer(findTraces(args, io), io) : undefined;
   const readsStdin = args.text("input") !== "-" && !args.has("secret-stdin");
   const shown = { readsStdin, isVerbose: args.has("verbose") };
-  return drive({ ...driven, runtime, tracer, parks: parksOf(args), ...graceOf(args), ...shown }, io);
+  const code = await drive(
+    { ...driven, runtime, tracer, parks: parksOf(args), ...graceOf(args), ...shown },
+    io,
+  );
+  if (isHere) await noteWorktree(driven.sessionId, io);
+  return code;
+}
+
+/** Says what a session has changed in its worktree, if it has one. */
+async function noteWorktree(sessionId: string, io: Io): Promise<void> {
+  if (!existsSync(join(dirname(trustFileOf(io)), "worktrees"))) return; // Most users have none.
+  const { noteWork } = await import("../../agents/workspaces/project-worktrees.ts");
+  await noteWork(sessionId, io).catch((error: unknown) => void io.complain(error));
 }

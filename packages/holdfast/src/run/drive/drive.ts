@@ -109,7 +109,7 @@ const TAKE_MS = 1_000;
 /** @returns the exit code. */
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
   limitProcessMemory(2_000); // The modules of the start come first.
-  const { database, sessionId } = options;
+  const { chat, database, sessionId } = options;
   const stopped = Promise.withResolvers<Outcome>();
   const after =
     database === undefined
@@ -117,7 +117,6 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
       : options.agent === undefined
         ? "the session continues at its coordinator"
         : "the session can be resumed";
-  const { chat } = options;
   void chat?.left.then((outcome) => stopped.resolve(outcome));
   // Nothing of an ephemeral session is kept.
   const work = new StoppableWork(io, options.graceMs ?? (database === undefined ? 0 : STOP_GRACE_MS));
