@@ -1,62 +1,15 @@
 // The command of a script in a shell beside its tool: both check one schema, and the script gets the same
 // from both.
 
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
 
-import type { AgentPlaces } from "../places/agent-places.ts";
-import { type Execution, Sandboxes } from "@holdfast/workspace";
-import { contentOfVersion, findScripts, pushScript } from "./find-scripts.ts";
-import { checkCall, runScript } from "./run-script.ts";
+import { scriptProject } from "../testing/script-project.ts";
+import { checkCall } from "./run-script.ts";
 import { writeScript } from "./script-files.ts";
 
-let folder: string;
-let places: AgentPlaces;
-
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-scripts-")));
-  mkdirSync(join(folder, "work"));
-  const trustFile = join(folder, "data/trusted-folders.json");
-  places = {
-    project: join(folder, "work"),
-    home: join(folder, "home"),
-    env: {},
-    trustFile,
-    trustsProject: true,
-  };
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(join(folder, path)), { recursive: true });
-  writeFileSync(join(folder, path), text);
-}
-function writeFolder(fields: object, name = "bad", code = ""): void {
-  const manifest = { name, description: "Does it.", script_file: "main.sh", ...fields };
-  write(`work/.holdfast/scripts/${name}/script.json`, JSON.stringify(manifest));
-  write(`work/.holdfast/scripts/${name}/main.sh`, `${code}\n`);
-}
-/** Pushes the script, and returns what runs. */
-function push(name: string) {
-  const found = () => findScripts(places).find((script) => script.name === name)!;
-  const content = contentOfVersion(pushScript(found(), places, 0), places);
-  const { manifest } = found();
-  if (content === undefined || manifest === null) throw new Error("not pushed");
-  return { content, manifest };
-}
-async function call(name: string, args: object = {}, sandbox = "filesystem"): Promise<Execution> {
-  const { content, manifest } = push(name);
-  const sandboxes = new Sandboxes();
-  const address = sandboxes.addressOf(sandbox, { session: "s", root: places.project });
-  const workspace = await sandboxes.open(address);
-  try {
-    return await runScript(workspace, manifest, content, checkCall(manifest, args));
-  } finally {
-    await workspace.dispose();
-  }
-}
+const project = scriptProject();
+const { writeFolder, push, inSandbox, call } = project;
 
 const parameters_schema = {
   $defs: {
@@ -75,19 +28,12 @@ const parameters_schema = {
   },
   required: ["level", "options"],
 };
-const inShell = async (line: string, sandbox = "filesystem") => {
-  const sandboxes = new Sandboxes();
-  const workspace = await sandboxes.open(
-    sandboxes.addressOf(sandbox, { session: "s", root: places.project }),
-  );
-  try {
+const inShell = (line: string, sandbox = "filesystem") =>
+  inSandbox(sandbox, async (workspace) => {
     const { content, manifest } = push("shape");
     await writeScript(workspace, manifest, content);
-    return await workspace.execute(line, { pathFolders: [".agent-orchestrator/bin"] });
-  } finally {
-    await workspace.dispose();
-  }
-};
+    return workspace.execute(line, { pathFolders: [".agent-orchestrator/bin"] });
+  });
 beforeEach(() => writeFolder({ parameters_schema }, "shape", 'printf "%s|" "$@"'));
 
 test.each(["filesystem", "virtual"])(
@@ -131,7 +77,7 @@ print(json.dumps(vars(p.parse_args())))`;
 test("each call in a command line has an IDEMPOTENCY_KEY of its own, and so has the command line", async () => {
   writeFolder({ parameters_schema: {} }, "shape", 'echo "$IDEMPOTENCY_KEY"');
   const keysOf = async (key: string, sandbox: string) => {
-    const events = join(places.project, ".agent-orchestrator/calls", key);
+    const events = join(project.places.project, ".agent-orchestrator/calls", key);
     const { stdout } = await inShell(`export SCRIPT_EVENTS='${events}'; shape; shape; (shape)`, sandbox);
     return stdout.trim().split("\n");
   };

@@ -6,78 +6,31 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import type { AgentPlaces } from "../places/agent-places.ts";
-import { type Execution, Sandboxes } from "@holdfast/workspace";
-import { contentOfVersion, findScripts, pushScript, rollbackScript, type Script } from "./find-scripts.ts";
+import { Sandboxes } from "@holdfast/workspace";
+import { scriptProject } from "../testing/script-project.ts";
+import { findScripts, pushScript, rollbackScript, type Script } from "./find-scripts.ts";
 import { checkCall, runScript } from "./run-script.ts";
 import { writeScript } from "./script-files.ts";
 
+const project = scriptProject();
+const { write, writeFolder, find, push, call } = project;
 let folder: string;
 let places: AgentPlaces;
-
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-scripts-")));
-  mkdirSync(join(folder, "work"));
-  const trustFile = join(folder, "data/trusted-folders.json");
-  places = {
-    project: join(folder, "work"),
-    home: join(folder, "home"),
-    env: {},
-    trustFile,
-    trustsProject: true,
-  };
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(join(folder, path)), { recursive: true });
-  writeFileSync(join(folder, path), text);
-}
-function writeBad(fields: object, name = "bad", code = ""): void {
-  const manifest = { name, description: "Does it.", script_file: "main.sh", ...fields };
-  write(`work/.holdfast/scripts/${name}/script.json`, JSON.stringify(manifest));
-  write(`work/.holdfast/scripts/${name}/main.sh`, `${code}\n`);
-}
-function find(name: string): Script {
-  const found = findScripts(places).find((script) => script.name === name);
-  if (found === undefined) throw new Error(`no script ${name}`);
-  return found;
-}
-/** Pushes the script, and returns what runs. */
-function push(name: string) {
-  const content = contentOfVersion(pushScript(find(name), places, 0), places);
-  const { manifest } = find(name);
-  if (content === undefined || manifest === null) throw new Error("not pushed");
-  return { content, manifest };
-}
-async function call(name: string, args: object = {}, sandbox = "filesystem"): Promise<Execution> {
-  const { content, manifest } = push(name);
-  const sandboxes = new Sandboxes();
-  const address = sandboxes.addressOf(sandbox, { session: "s", root: places.project });
-  const workspace = await sandboxes.open(address);
-  try {
-    return await runScript(workspace, manifest, content, checkCall(manifest, args));
-  } finally {
-    await workspace.dispose();
-  }
-}
+beforeEach(() => void ({ folder, places } = project));
 
 test("X6: a damaged content is no version that runs, and a push keeps it again", () => {
-  writeBad({}, "good");
+  writeFolder({}, "good");
   const { content } = push("good");
   writeFileSync(join(folder, "data/scripts", content.hash, "main.sh"), "evil");
   expect(find("good")).toMatchObject({ status: "unpushed", problem: expect.stringContaining("damaged") });
@@ -86,7 +39,7 @@ test("X6: a damaged content is no version that runs, and a push keeps it again",
 });
 
 test("X6: a call runs the approved bytes, although an agent has changed the files in its workspace", async () => {
-  writeBad({}, "good", "echo approved");
+  writeFolder({}, "good", "echo approved");
   expect((await call("good")).stdout).toBe("approved\n");
   const { content } = push("good");
   const version = join(places.project, ".agent-orchestrator/scripts/good", content.hash.slice(0, 12));
@@ -108,7 +61,7 @@ test("X6: a call runs the approved bytes, although an agent has changed the file
 });
 
 test("X6: a script runs from a folder with exactly its files, although an agent has put others beside them", async () => {
-  writeBad({}, "good", 'cd "$SCRIPT_DIR"; ls -A . ../ ../..; cat lib/own.txt');
+  writeFolder({}, "good", 'cd "$SCRIPT_DIR"; ls -A . ../ ../..; cat lib/own.txt');
   write("work/.holdfast/scripts/good/lib/own.txt", "approved");
   const { content } = push("good");
   const version = content.hash.slice(0, 12);
@@ -157,7 +110,7 @@ test(
   "a script of the project hides one of the user, and versions of two projects are apart",
   ofCampaign,
   () => {
-    writeBad({}, "good");
+    writeFolder({}, "good");
     const { content } = push("good");
     write(
       "home/.holdfast/scripts/good/script.json",
@@ -192,7 +145,7 @@ async function writeInto(name: string): Promise<string> {
 }
 
 test("a link at the place where scripts are written is refused, and nothing is written through it", async () => {
-  writeBad({}, "good");
+  writeFolder({}, "good");
   const elsewhere = join(folder, "elsewhere");
   for (const path of [elsewhere, join(places.project, ".agent-orchestrator")]) mkdirSync(path);
   symlinkSync(elsewhere, join(places.project, ".agent-orchestrator/scripts"));
@@ -201,7 +154,7 @@ test("a link at the place where scripts are written is refused, and nothing is w
 });
 
 test("a script with setuid that all may write is kept and written without either", async () => {
-  writeBad({}, "good");
+  writeFolder({}, "good");
   chmodSync(join(places.project, ".holdfast/scripts/good/main.sh"), 0o4777);
   await writeInto("good");
   const written = ["data/scripts", "work/.agent-orchestrator"].flatMap((below) =>
@@ -224,52 +177,52 @@ describe("a push is refused, and makes no version", () => {
       ["script.json is not JSON"],
     ],
     ["no manifest", () => write("work/.holdfast/scripts/bad/x.sh", ""), ["it has no script.json"]],
-    ["an unknown field", () => writeBad({ timeOut: "1s" }), ["/timeOut", "did you mean timeout"]],
-    ["another name than its folder", () => writeBad({ name: "good" }), ["/name", "bad"]],
-    ["a name that is no name", () => writeBad({}, "Bad_Name"), ["is no name of a script"]],
+    ["an unknown field", () => writeFolder({ timeOut: "1s" }), ["/timeOut", "did you mean timeout"]],
+    ["another name than its folder", () => writeFolder({ name: "good" }), ["/name", "bad"]],
+    ["a name that is no name", () => writeFolder({}, "Bad_Name"), ["is no name of a script"]],
     [
       "a file outside of the folder",
-      () => writeBad({ script_file: "../good/main.sh" }),
+      () => writeFolder({ script_file: "../good/main.sh" }),
       ['no file "../good/main.sh"'],
     ],
-    ["a file at an absolute path", () => writeBad({ script_file: "/bin/sh" }), ["/script_file"]],
-    ["an empty script_file", () => writeBad({ script_file: "" }), ["/script_file"]],
-    ["a schema that is none", () => writeBad({ parameters_schema: { type: 7 } }), ["no JSON Schema"]],
+    ["a file at an absolute path", () => writeFolder({ script_file: "/bin/sh" }), ["/script_file"]],
+    ["an empty script_file", () => writeFolder({ script_file: "" }), ["/script_file"]],
+    ["a schema that is none", () => writeFolder({ parameters_schema: { type: 7 } }), ["no JSON Schema"]],
     [
       "parameters that are a list",
-      () => writeBad({ parameters_schema: { type: "array" } }),
+      () => writeFolder({ parameters_schema: { type: "array" } }),
       ["/parameters_schema/type"],
     ],
     [
       "a parameter that is no flag",
-      () => writeBad({ parameters_schema: { properties: { "a b": {} } } }),
+      () => writeFolder({ parameters_schema: { properties: { "a b": {} } } }),
       ["/parameters_schema/properties/a b"],
     ],
     [
       "a required parameter that is not there",
-      () => writeBad({ parameters_schema: { required: ["x"] } }),
+      () => writeFolder({ parameters_schema: { required: ["x"] } }),
       ['no parameter "x"'],
     ],
     [
       "parameters without a limit",
-      () => writeBad({ parameters_schema: { additionalProperties: true } }),
+      () => writeFolder({ parameters_schema: { additionalProperties: true } }),
       ["/parameters_schema/additionalProperties"],
     ],
-    ["too many parameters", () => writeBad({ parameters_schema: MANY }), ["50 is the limit"]],
-    ["demands that are a list", () => writeBad({ demands: ["gpu"] }), ["/demands"]],
-    ["an unknown demand", () => writeBad({ demands: { gpu: true } }), ["/demands", "gpu"]],
-    ["an empty tag", () => writeBad({ demands: { tags: [""] } }), ["/demands/tags/0"]],
-    ["an unknown effect", () => writeBad({ effect: "maybe" }), ["/effect"]],
-    ["a time limit of nothing", () => writeBad({ timeout: "0s" }), ["/timeout"]],
-    ["a time limit of days", () => writeBad({ timeout: "2d" }), ["/timeout", "1h"]],
+    ["too many parameters", () => writeFolder({ parameters_schema: MANY }), ["50 is the limit"]],
+    ["demands that are a list", () => writeFolder({ demands: ["gpu"] }), ["/demands"]],
+    ["an unknown demand", () => writeFolder({ demands: { gpu: true } }), ["/demands", "gpu"]],
+    ["an empty tag", () => writeFolder({ demands: { tags: [""] } }), ["/demands/tags/0"]],
+    ["an unknown effect", () => writeFolder({ effect: "maybe" }), ["/effect"]],
+    ["a time limit of nothing", () => writeFolder({ timeout: "0s" }), ["/timeout"]],
+    ["a time limit of days", () => writeFolder({ timeout: "2d" }), ["/timeout", "1h"]],
     [
       "no known program",
-      () => (writeBad({ script_file: "a.rb" }), write("work/.holdfast/scripts/bad/a.rb", "")),
+      () => (writeFolder({ script_file: "a.rb" }), write("work/.holdfast/scripts/bad/a.rb", "")),
       ["interpreter"],
     ],
     [
       "a link in the folder",
-      () => (writeBad({}), symlinkSync("/etc/passwd", bad("link"))),
+      () => (writeFolder({}), symlinkSync("/etc/passwd", bad("link"))),
       ["link is a link"],
     ],
     [
@@ -283,7 +236,7 @@ describe("a push is refused, and makes no version", () => {
     ],
     [
       "two files that are one on other systems",
-      () => (writeBad({}), write("work/.holdfast/scripts/bad/MAIN.sh", "")),
+      () => (writeFolder({}), write("work/.holdfast/scripts/bad/MAIN.sh", "")),
       ["are one file on other systems"],
     ],
   ])("%s", (_name, make, says) => {
@@ -320,7 +273,7 @@ describe("the wrapper", () => {
     return { code: status, stdout, stderr };
   };
   beforeEach(async () => {
-    writeBad({ parameters_schema }, "notify", 'printf "%s|" "$@"');
+    writeFolder({ parameters_schema }, "notify", 'printf "%s|" "$@"');
     const { content, manifest } = push("notify");
     const workspace = await new Sandboxes().open(places.project);
     await writeScript(workspace, manifest, content);
@@ -377,7 +330,7 @@ describe("the wrapper", () => {
 
 describe("running", () => {
   test("a script ends at its time limit with everything that it started", async () => {
-    writeBad({ timeout: "300ms" }, "hang", "sleep 1000 & echo started; wait");
+    writeFolder({ timeout: "300ms" }, "hang", "sleep 1000 & echo started; wait");
     const { end, stdout, isTreeGone } = await call("hang");
     expect({ end, stdout, isTreeGone }).toEqual({
       end: { type: "timeout", timeoutMs: 300 },
@@ -387,7 +340,11 @@ describe("running", () => {
   });
 
   test("a script that prints 100 MB is cut with a mark, and its errors stay", ofCampaign, async () => {
-    writeBad({ output_bytes: 2048 }, "flood", "head -c 100000000 /dev/zero | tr '\\0' x; echo the end >&2");
+    writeFolder(
+      { output_bytes: 2048 },
+      "flood",
+      "head -c 100000000 /dev/zero | tr '\\0' x; echo the end >&2",
+    );
     const { end, stdout, stderr, isCut } = await call("flood");
     expect({ end, isCut }).toEqual({ end: { type: "exit", exitCode: 0 }, isCut: true });
     expect(stdout.length).toBeLessThan(4096);
@@ -395,7 +352,7 @@ describe("running", () => {
   });
 
   test("a script that leaves a process behind ends with it", async () => {
-    writeBad({}, "leave", "sleep 1000 & echo left");
+    writeFolder({}, "leave", "sleep 1000 & echo left");
     expect(await call("leave")).toMatchObject({ stdout: "left\n", isTreeGone: true });
   });
 
@@ -403,9 +360,9 @@ describe("running", () => {
     "a script that dies by a signal says so, and one whose program is missing ends with 127",
     ofCampaign,
     async () => {
-      writeBad({}, "die", "kill -9 $$");
+      writeFolder({}, "die", "kill -9 $$");
       expect((await call("die")).end).toMatchObject({ type: "exit", exitCode: 137 });
-      writeBad({ interpreter: ["no-such-program-7"] }, "odd");
+      writeFolder({ interpreter: ["no-such-program-7"] }, "odd");
       const { end, stderr } = await call("odd");
       expect(end).toEqual({ type: "exit", exitCode: 127 });
       expect(stderr).toBe("odd: this script needs no-such-program-7, which is not here\n");
@@ -413,7 +370,7 @@ describe("running", () => {
   );
 
   test("a script runs in the virtual sandbox as it does on the machine", async () => {
-    writeBad({}, "where", 'pwd; cat "$SCRIPT_DIR/data.txt"; exit 7');
+    writeFolder({}, "where", 'pwd; cat "$SCRIPT_DIR/data.txt"; exit 7');
     write("work/.holdfast/scripts/where/data.txt", "beside");
     for (const sandbox of ["filesystem", "virtual"])
       expect(await call("where", {}, sandbox), sandbox).toMatchObject({
