@@ -77,6 +77,8 @@ export {
   agentPathsIn,
   findAgentFiles,
   foundAt,
+  layerOf,
+  layersOf,
   type AgentPlaces,
   type DialectName,
   type FoundFile,
@@ -97,7 +99,7 @@ export {
   type TypedCommand,
 } from "./commands/find-commands.ts";
 export { SKILL_FILE } from "./places/skill-folders.ts";
-export { findUnusedFiles, type UnusedFile } from "./files/unused-files.ts";
+export { findUnusedFiles, hasAgentFiles, type UnusedFile } from "./files/unused-files.ts";
 export { importedAgents } from "./files/imports/import-files.ts";
 export { OutsideRules } from "./files/settings/outside-rules.ts";
 export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./files/load-agent-file.ts";

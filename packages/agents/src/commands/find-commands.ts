@@ -6,13 +6,21 @@
 //   - Nothing in it is carried out. A shell command behind `!` and a file behind `@` stay in the text. The agent
 //     runs and reads what it may.
 //   - Files of a project count when the user trusts the project. They lie inside of it, also behind links.
-//   - The project goes before the user, and then the order of `FOLDERS`. A skill goes before a command of its
+//   - The nearest layer of a project goes first, the project before the user, and then the order of `FOLDERS`. A skill goes before a command of its
 //     name. A command of a project without trust hides no other one.
 
 import { dirname, join, relative, sep } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { FileProblem, readText } from "../format/front-matter.ts";
-import { filesIn, homesOfTools, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import {
+  filesIn,
+  homesOfTools,
+  layerOf,
+  layersOf,
+  realPath,
+  requireInside,
+  type AgentPlaces,
+} from "../places/agent-places.ts";
 import type { ProjectPath } from "../places/project-inputs.ts";
 import { findSkills } from "../skills/find-skills.ts";
 import { readSkillText } from "../skills/skill-fields.ts";
@@ -56,10 +64,7 @@ const WITHOUT_EFFECT = ["allowed-tools", "tools", "model", "agent", "mode", "sub
 
 /** The first command of each name. @throws HoldfastError `config_invalid` */
 export function findCommands(places: AgentPlaces): readonly TypedCommand[] {
-  const { project, home, env, trustFile, trustsProject = false } = places;
-  const isHome = home !== undefined && realPath(home) === realPath(project);
-  const isOwn = trustsProject || isTrusted(trustFile, project);
-  const ofProject = isHome ? [] : FOLDERS.map(([path, tool]) => ({ path: join(project, path), tool }));
+  const { home, env } = places;
   const skills = findSkills(places)
     .filter(({ status, scope, isForPeople }) => status === "loaded" && scope !== "coordinator" && isForPeople)
     .map(({ name, path, scope }): TypedCommand => ({
@@ -71,12 +76,23 @@ export function findCommands(places: AgentPlaces): readonly TypedCommand[] {
     }));
   const found = [
     ...skills,
-    ...ofProject.flatMap((folder) => commandsIn(folder, "project", isOwn)),
+    ...layersOf(places).flatMap(commandsOfLayer),
     ...foldersOfUser(home, env).flatMap((folder) => commandsIn(folder, "user", true)),
   ];
   const all = found.toSorted((a, b) => Number(b.isTrusted) - Number(a.isTrusted));
   const first = new Map(all.toReversed().map((command) => [command.name, command] as const));
   return all.filter((command) => first.get(command.name) === command);
+}
+
+function commandsOfLayer({
+  project,
+  home,
+  trustFile,
+  trustsProject = false,
+}: AgentPlaces): readonly TypedCommand[] {
+  if (home !== undefined && realPath(home) === realPath(project)) return [];
+  const isOwn = trustsProject || isTrusted(trustFile, project);
+  return FOLDERS.flatMap(([path, tool]) => commandsIn({ path: join(project, path), tool }, "project", isOwn));
 }
 
 /** The command of this name, or the only one whose last part it is. */
@@ -130,10 +146,12 @@ export interface ExpandedCommand {
 export function expandCommand(
   { path, tool, scope }: Pick<TypedCommand, "path" | "tool" | "scope">,
   given: string,
-  { project }: Pick<AgentPlaces, "project">,
+  places: Pick<AgentPlaces, "project" | "layers">,
 ): ExpandedCommand | string {
   try {
-    requireInside(path, scope === "project" ? realPath(project) : null, { what: "command" });
+    requireInside(path, scope === "project" ? realPath(layerOf(places, path).project) : null, {
+      what: "command",
+    });
     const { values, body } = partsOf(readText(path), tool);
     return expanded(values, filledIn(body, tool, given), { body, tool, folder: dirname(path) });
   } catch (error) {

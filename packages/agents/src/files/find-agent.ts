@@ -1,8 +1,8 @@
 // Lists the agents of a project and its user, and finds one by its name or path (`listAgents`, `findAgent`).
 //
-//   - A name means one file: one of the project before one of the user, and then by its tool in the order of
-//     `PROJECT_FOLDERS`. `TOOL:NAME` means the file of a tool, for commands and in `agents` of a file. Two
-//     files of one tool and scope with one name are an error that names both. A file that is refused takes no
+//   - A name means one file. The nearest layer of the project goes first and the user last, and in each of them
+//     the order of `PROJECT_FOLDERS` counts. `TOOL:NAME` means the file of a tool, for commands and in `agents` of a file. Two
+//     files of one tool and layer with one name are an error that names both. A file that is refused takes no
 //     name.
 //   - A file of a project that the user does not trust is listed, and not read.
 //   - Agents that may start each other without end are not loaded.
@@ -16,6 +16,8 @@ import type { AgentRecord } from "../record/agent-record.ts";
 import {
   findAgentFiles,
   foundAt,
+  layerOf,
+  layersOf,
   realPath,
   type AgentPlaces,
   type FoundFile,
@@ -37,7 +39,7 @@ export type AgentStatus =
   | "untrusted"
   /** It gives other rights than its user has trusted, or is a folder agent that is new or has changed. */
   | "unapproved"
-  /** Another file of its tool and scope has its name. */
+  /** Another file of its tool and layer has its name. */
   | "doubled"
   /** A file that goes before it has its name. */
   | "hidden";
@@ -52,12 +54,20 @@ export interface ListedAgent extends AgentFile {
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
 export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
-  const isProjectTrusted = places.trustsProject === true || isTrusted(places.trustFile, places.project);
+  const trusted = new Map(
+    layersOf(places).map(({ project, trustFile, trustsProject = false }) => [
+      project,
+      trustsProject || isTrusted(trustFile, project),
+    ]),
+  );
+  const isProjectTrusted = ({ path }: FoundFile): boolean =>
+    trusted.get(layerOf(places, path).project) === true;
   const outside = new OutsideRules(places);
   const read = new Set<AgentFile>();
-  const files = findAgentFiles(places).map((found) => {
+  const all = findAgentFiles(places);
+  const files = all.map((found) => {
     const isOwn = found.scope !== "project" || places.trustsProject === true;
-    if (!isOwn && (!isProjectTrusted || !isApproved(found, places))) return unreadFile(found);
+    if (!isOwn && (!isProjectTrusted(found) || !isApproved(found, places))) return unreadFile(found);
     const file = loadAgentFile(found, outside);
     if (!isOwn && !hasTrustedRights(found, places)) return { ...file, record: null };
     read.add(file);
@@ -67,13 +77,16 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
     files.filter((file) => read.has(file) && file.record !== null),
     ({ name }) => name,
   );
-  const listed = files.map((file): UnnamedAgent => {
-    if (!read.has(file))
-      return { ...file, status: isProjectTrusted ? "unapproved" : "untrusted", others: [] };
+  const listed = files.map((file, at): UnnamedAgent => {
+    if (!read.has(file)) {
+      const found = all[at];
+      const isUnapproved = found !== undefined && isProjectTrusted(found);
+      return { ...file, status: isUnapproved ? "unapproved" : "untrusted", others: [] };
+    }
     if (file.record === null) return { ...file, status: "refused", others: [] };
     const named = byName.get(file.name) ?? [];
     const doubles = named.filter(
-      ({ scope, dialect, path }) => scope === file.scope && dialect === file.dialect && path !== file.path,
+      ({ within, dialect, path }) => within === file.within && dialect === file.dialect && path !== file.path,
     );
     const [first = file] = named; // Files are found in this order.
     if (doubles.length > 0) return { ...file, status: "doubled", others: doubles.map(({ path }) => path) };
@@ -96,7 +109,7 @@ export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
 type UnnamedAgent = Omit<ListedAgent, "qualifiedName">;
 
 function isApproved({ path, dialect }: Pick<AgentFile, "path" | "dialect">, places: AgentPlaces): boolean {
-  const { project, trustFile, trustsProject = false } = places;
+  const { project, trustFile, trustsProject = false } = layerOf(places, path);
   if (dialect !== "folder" || trustsProject) return true;
   const main = join(path, "agent.json");
   const isUnchanged = (file: string): boolean =>
@@ -184,7 +197,7 @@ export function usableRecord({ status, record }: UnnamedAgent): AgentRecord | un
  * is used because it is named.
  */
 function hasOtherRights(file: AgentFile, places: AgentPlaces): boolean {
-  const { project, trustFile, trustsProject = false } = places;
+  const { project, trustFile, trustsProject = false } = layerOf(places, file.path);
   if (trustsProject || file.dialect === "folder" || !isTrusted(trustFile, project)) return false;
   const real = realPath(file.path);
   const found = findAgentFiles(places).find(
@@ -194,7 +207,8 @@ function hasOtherRights(file: AgentFile, places: AgentPlaces): boolean {
 }
 
 /** Its own fields count. Settings beside it are trusted as files of their own. */
-function hasTrustedRights(found: FoundFile, { trustFile, project }: AgentPlaces): boolean {
+function hasTrustedRights(found: FoundFile, places: AgentPlaces): boolean {
+  const { trustFile, project } = layerOf(places, found.path);
   return found.dialect === "folder" || areTrustedRights(trustFile, project, loadAgentFile(found));
 }
 

@@ -6,9 +6,10 @@
 //   - Files in folders below the workspace are named and not read. The model reads the one of a folder before
 //     it works there, and that one goes before those above it.
 
-import { sep } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
 
-import { realPath, type AgentPlaces } from "../places/agent-places.ts";
+import { layersOf, realPath, type AgentPlaces } from "../places/agent-places.ts";
 import {
   findNestedInstructions,
   INSTRUCTIONS_FILE,
@@ -36,17 +37,30 @@ export interface ProjectInstructions extends Instructions {
  * @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used.
  */
 export function readProjectInstructions(
-  { project, trustFile, trustsProject = false }: AgentPlaces,
+  places: AgentPlaces,
   folder: string,
   worktree?: string,
 ): ProjectInstructions {
-  const [root, at] = [realPath(worktree ?? project), realPath(folder)];
+  const top = places.layers?.at(-1) ?? places.project;
+  const [root, at] = [realPath(worktree ?? top), realPath(folder)];
   if (at !== root && !at.startsWith(`${root}${sep}`)) return { text: "", files: [], leftOut: [], nested: [] };
-  const found = readInstructions(at, root);
-  if (trustsProject || isTrusted(trustFile, project)) return { ...found, nested: findNestedInstructions(at) };
-  const reason = "you have not trusted this project: read the file, and then run `holdfast agents trust`";
-  const leftOut = found.files.map((path) => ({ path, reason }));
-  return { text: "", files: [], leftOut: [...found.leftOut, ...leftOut], nested: [] };
+  const isRead = (path: string): boolean => hasTrust(join(top, relative(root, dirname(path))), places);
+  const found = readInstructions(at, root, isRead);
+  const isWorkRead = isRead(join(at, INSTRUCTIONS_FILE));
+  return { ...found, nested: isWorkRead ? findNestedInstructions(at) : [] };
+}
+
+/**
+ * Whether the instructions of a folder count: the user trusts its layer, or one above it. A folder with
+ * `.holdfast` needs trust of its own.
+ */
+function hasTrust(folder: string, places: AgentPlaces): boolean {
+  if (places.trustsProject === true) return true;
+  const ahead = layersOf(places).map(({ project }) => project);
+  const above = ahead.filter((layer) => folder === layer || folder.startsWith(`${layer}${sep}`));
+  const own = above.findIndex((layer) => existsSync(join(layer, ".holdfast")));
+  const counted = own < 0 ? above : above.slice(0, own + 1);
+  return counted.some((layer) => isTrusted(places.trustFile, layer));
 }
 
 /** @param places where the project of a session is, and whether the user trusts it. */

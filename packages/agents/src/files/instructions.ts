@@ -22,6 +22,7 @@ export interface Instructions {
 }
 
 export const INSTRUCTIONS_FILE = "AGENTS.md";
+const UNTRUSTED = "you have not trusted this project: read the file, and then run `holdfast agents trust`";
 /** The longest text in UTF-16 code units. */
 const INSTRUCTIONS_CHARS_MAX = 64 * 1024;
 /** The most folders that are looked into below a folder, the deepest of them, and the most files that are named. */
@@ -35,8 +36,13 @@ const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(["node_modules", "vendor", 
  * @param folder the folder, such as a workspace.
  * @param root the uppermost folder that is looked into, by default the root of the git repository of the
  *   folder, or the folder itself.
+ * @param isTrusted whether the user has trusted the folder of a file.
  */
-export function readInstructions(folder: string, root: string = rootOf(folder)): Instructions {
+export function readInstructions(
+  folder: string,
+  root: string = rootOf(folder),
+  isTrusted: (path: string) => boolean = () => true,
+): Instructions {
   const leftOut: { path: string; reason: string }[] = [];
   const parts: { path: string; text: string }[] = [];
   let chars = 0;
@@ -45,6 +51,7 @@ export function readInstructions(folder: string, root: string = rootOf(folder)):
       requireInside(path, realPath(root));
       const text = readText(path).trim();
       if (text === "") continue;
+      if (!isTrusted(path)) throw new FileProblem(UNTRUSTED, "");
       const part = `Instructions of ${relative(root, path)}:\n\n${text}`;
       if (chars + part.length > INSTRUCTIONS_CHARS_MAX)
         throw new FileProblem(`the text would be longer than ${INSTRUCTIONS_CHARS_MAX} characters`, "");

@@ -10,7 +10,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
-import { namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { layersOf, namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "../format/fields.ts";
@@ -32,7 +32,7 @@ export interface Plugin {
   readonly problem: string | null;
 }
 
-const FOLDER: ProjectPath = ".agents/plugins";
+export const PLUGINS = ".agents/plugins" satisfies ProjectPath;
 const MANIFEST = "plugin.json";
 const SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
 
@@ -70,20 +70,12 @@ const TABLE: FieldTable = {
 };
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
-export function findPlugins({
-  project,
-  home,
-  trustFile,
-  trustsProject = false,
-}: AgentPlaces): readonly Plugin[] {
-  const root = realPath(project);
-  const isHome = home !== undefined && realPath(home) === root;
-  const ofProject = isHome ? [] : manifestsIn(project);
-  const isRead = ofProject.length > 0 && (trustsProject || isTrusted(trustFile, project));
+export function findPlugins(places: AgentPlaces): readonly Plugin[] {
+  const { home } = places;
   const ofUser = home === undefined ? [] : manifestsIn(home);
   const known = new Set<string>();
   return [
-    ...ofProject.map((path) => (isRead ? readPlugin(path, "project", root) : untrusted(path))),
+    ...layersOf(places).flatMap(pluginsOfLayer),
     ...ofUser.map((path) => readPlugin(path, "user", undefined)),
   ].map((plugin) => {
     if (plugin.status !== "loaded") return plugin;
@@ -92,6 +84,14 @@ export function findPlugins({
     known.add(plugin.name);
     return plugin;
   });
+}
+
+function pluginsOfLayer({ project, home, trustFile, trustsProject = false }: AgentPlaces): readonly Plugin[] {
+  const root = realPath(project);
+  const isHome = home !== undefined && realPath(home) === root;
+  const found = isHome ? [] : manifestsIn(project);
+  const isRead = found.length > 0 && (trustsProject || isTrusted(trustFile, project));
+  return found.map((path) => (isRead ? readPlugin(path, "project", root) : untrusted(path)));
 }
 
 /** The files `NAME/SKILL.md` in the folder `skills` of a plugin, unless the plugin may not be used. */
@@ -104,8 +104,8 @@ export function skillsOfPlugin({ folder, status }: Plugin, file: string): readon
 }
 
 function manifestsIn(root: string): readonly string[] {
-  return namesIn(join(root, FOLDER))
-    .map((name) => join(root, FOLDER, name, MANIFEST))
+  return namesIn(join(root, PLUGINS))
+    .map((name) => join(root, PLUGINS, name, MANIFEST))
     .filter((path) => existsSync(path));
 }
 

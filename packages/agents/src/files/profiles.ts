@@ -14,7 +14,7 @@ import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { isWritableByOthers } from "@holdfast/system";
 import { z } from "zod";
 
-import { realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { layersOf, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
 import type { AgentProfile, PermissionRule } from "../record/agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readFrontMatter, readText } from "../format/front-matter.ts";
@@ -73,10 +73,13 @@ const PROFILE = z.strictObject({
 
 /** All profiles of the user and of the project, those of the user first. */
 export function readProfiles(places: AgentPlaces): readonly ProfileFile[] {
-  const { project, home } = places;
+  const { home } = places;
   const own = home === undefined ? [] : filesIn(join(home, ".holdfast", "profiles"), "user", places);
-  const isHome = home !== undefined && realPath(home) === realPath(project);
-  return [...own, ...(isHome ? [] : filesIn(join(project, ".holdfast", "profiles"), "project", places))];
+  const ofLayer = (layer: AgentPlaces): readonly ProfileFile[] =>
+    home !== undefined && realPath(home) === realPath(layer.project)
+      ? []
+      : filesIn(join(layer.project, ".holdfast", "profiles"), "project", layer);
+  return [...own, ...layersOf(places).flatMap(ofLayer)];
 }
 
 /** The profiles of the user that are agents of their own, also those that cannot be used. */

@@ -38,7 +38,7 @@ test.each([
   [".codex/skills/pdf/SKILL.md", "x", /\.agents\/skills/],
   [".claude/skills/pdf.md", "x", /a skill is a folder/],
   [".claude/skills/pdf/README.md", "x", /no SKILL.md/],
-  ["packages/web/.claude/agents/a.md", "x", /mkdir .*packages\/web\/\.holdfast/],
+  ["packages/web/.claude/agents/a.md", "x", /start there \(`cd .*packages\/web`\)/],
   ["packages/web/.mcp.json", "{}", /\.mcp\.json of this folder/],
 ])("%s is named", (path, text, reason) => {
   write(`p/${path}`, text);

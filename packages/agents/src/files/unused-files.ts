@@ -8,7 +8,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { MIB } from "@holdfast/core";
-import { foldersIn, realPath, type AgentPlaces } from "../places/agent-places.ts";
+import { foldersIn, layersOf, realPath, workFolderOf, type AgentPlaces } from "../places/agent-places.ts";
 import { placesWithoutSkill } from "../places/skill-folders.ts";
 
 export interface UnusedFile {
@@ -85,8 +85,12 @@ const HOME_ROWS: readonly Row[] = [
   [".codex/config.toml", SERVERS, /^\s*\[mcp_servers\b/m],
 ];
 
-/** A folder below the project that has one of these has files for agents. */
+/** A folder that has one of these has files for agents. */
 const OF_PACKAGE = [
+  ".holdfast/agents",
+  ".holdfast/scripts",
+  ".github/prompts",
+  "mcp-servers",
   ".claude/agents",
   ".claude/skills",
   ".claude/commands",
@@ -108,14 +112,20 @@ const PACKAGES_MAX = { folders: 1_000, depth: 4 } as const;
 
 /** The files of the project. @param withHome also those of the user. */
 export function findUnusedFiles(
-  places: Pick<AgentPlaces, "project" | "home">,
+  places: Pick<AgentPlaces, "project" | "layers" | "home">,
   { withHome = false } = {},
 ): readonly UnusedFile[] {
   const { project, home } = places;
+  const folders = layersOf(places).map((layer) => layer.project);
   const isHome = home !== undefined && realPath(home) === realPath(project);
   const ofHome = withHome || isHome ? home : undefined;
   return [
-    ...(isHome ? [] : [...rowsIn(project, ROWS), ...placesWithoutSkill(project), ...packagesIn(project)]),
+    ...(isHome
+      ? []
+      : [
+          ...folders.flatMap((folder) => [...rowsIn(folder, ROWS), ...placesWithoutSkill(folder)]),
+          ...packagesIn(workFolderOf(places)),
+        ]),
     ...(ofHome === undefined ? [] : [...rowsIn(ofHome, HOME_ROWS), ...placesWithoutSkill(ofHome)]),
   ];
 }
@@ -152,6 +162,11 @@ function isRead(path: string, instructions: string): boolean {
   return realPath(path) === realPath(instructions) || /^@(\.\/|\.\.\/)?AGENTS\.md$/.test(textOf(path).trim());
 }
 
+/** Whether a folder has files that count for agents that work there. */
+export function hasAgentFiles(folder: string): boolean {
+  return OF_PACKAGE.some((name) => hasContent(join(folder, name)));
+}
+
 /** Folders below a project that have files for agents, and are no projects of their own. */
 function packagesIn(project: string): readonly UnusedFile[] {
   const found: UnusedFile[] = [];
@@ -175,10 +190,9 @@ function isProject(folder: string): boolean {
 }
 
 function reasonOfPackage(folder: string, names: readonly string[]): string {
-  const made = join(folder, ".holdfast");
-  const shown = /^[\w@%+=:,./-]+$/.test(made) ? made : `'${made.replaceAll("'", "'\\''")}'`;
+  const shown = /^[\w@%+=:,./-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", "'\\''")}'`;
   return (
     `${names.join(", ")} of this folder count for no session here, neither what they permit nor what they forbid; ` +
-    `\`mkdir ${shown}\` makes it a project of its own, where they count`
+    `they count, beside those of the folders above, for a session that you start there (\`cd ${shown}\`)`
   );
 }

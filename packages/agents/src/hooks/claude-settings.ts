@@ -9,7 +9,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { layersOf, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
 import type { AgentHook } from "../record/agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
@@ -20,6 +20,8 @@ import { isTrusted, isTrustedContent } from "../trust/trusted-folders.ts";
 
 export interface HookFile {
   readonly path: string;
+  /** The folder whose settings it has: a layer of the project, or the project for a file of the user. */
+  readonly folder: string;
   /** It is the user's or the machine's, and its hooks are for the agents of Claude Code. */
   readonly isOuter: boolean;
   /** `unapproved` for hooks that have changed since the user trusted the project. */
@@ -33,42 +35,38 @@ export interface HookFile {
 const FILES: readonly ProjectPath[] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /** The files that have hooks. @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
-export function readHookFiles({
-  project,
-  home,
-  env,
-  trustFile,
-  trustsProject = false,
-}: AgentPlaces): readonly HookFile[] {
+export function readHookFiles(places: AgentPlaces): readonly HookFile[] {
+  const { project, home, env } = places;
   const user = userClaudeSettings(home, env);
   const outer = [...MANAGED_SETTINGS, ...(user === undefined ? [] : [user])].filter((path) =>
     existsSync(path),
   );
-  const found = FILES.map((path) => join(project, path)).filter(
-    (path) => existsSync(path) && !outer.includes(path),
-  );
-  const own = outer.map((path) => readHookFile(path, null));
-  return [...own, ...projectFiles(found, { project, trustFile, trustsProject })].filter(
+  const own = outer.map((path) => ({ ...readHookFile(path, null), folder: project }));
+  return [...own, ...layersOf(places).flatMap((layer) => filesOfLayer(layer, outer))].filter(
     ({ status, hooks, verdicts }) => status !== "loaded" || hooks.length > 0 || verdicts.length > 0,
   );
 }
 
-function projectFiles(
-  found: readonly string[],
-  { project, trustFile, trustsProject }: Pick<AgentPlaces, "project" | "trustFile" | "trustsProject">,
+function filesOfLayer(
+  { project, trustFile, trustsProject }: AgentPlaces,
+  outer: readonly string[],
 ): readonly HookFile[] {
+  const found = FILES.map((path) => join(project, path)).filter(
+    (path) => existsSync(path) && !outer.includes(path),
+  );
   if (found.length === 0) return [];
   const isRead = trustsProject === true || isTrusted(trustFile, project);
   return found.map((path): HookFile => {
-    const unread = { path, isOuter: false, hooks: [], verdicts: [], problem: null };
+    const unread = { path, folder: project, isOuter: false, hooks: [], verdicts: [], problem: null };
     if (!isRead) return { ...unread, status: "untrusted" };
     const isApproved = trustsProject === true || isTrustedContent(trustFile, project, path);
-    return isApproved ? readHookFile(path, realPath(project)) : { ...unread, status: "unapproved" };
+    if (!isApproved) return { ...unread, status: "unapproved" };
+    return { ...readHookFile(path, realPath(project)), folder: project };
   });
 }
 
 /** @param within the folder that the file must lie in; `null` for a file of the user. */
-function readHookFile(path: string, within: string | null): HookFile {
+function readHookFile(path: string, within: string | null): Omit<HookFile, "folder"> {
   try {
     requireInside(path, within);
     const { hooks: given, disableAllHooks, ...others } = readJson(path);

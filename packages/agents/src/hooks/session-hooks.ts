@@ -3,12 +3,13 @@
 //   - A hook is a program to start. Hooks of a folder that the user has not trusted are off. An agent file
 //     with hooks is refused then, because one of them may be there to forbid something. The settings of a
 //     project are not used.
+//   - Hooks of all layers of a project run.
 //   - A session keeps its hooks, and the versions of their scripts, from its start.
 
-import { dirname } from "node:path";
+import { dirname, relative } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
-import type { AgentPlaces } from "../places/agent-places.ts";
+import { layerOf, workFolderOf, type AgentPlaces } from "../places/agent-places.ts";
 import type { AgentHook, AgentRecord } from "../record/agent-record.ts";
 import { isFileTrusted } from "../trust/trusted-folders.ts";
 import { readHookFiles, type HookFile } from "./claude-settings.ts";
@@ -22,7 +23,12 @@ export function withHooks(record: AgentRecord, places: AgentPlaces): AgentRecord
   if (record.hooks.length > 0) refuseUntrusted(record, places);
   const files = readHookFiles(places).filter(({ isOuter }) => !isOuter || record.source.dialect === "claude");
   for (const file of files) refuseRefused(record, file);
-  const hooks = [...record.hooks, ...files.flatMap((file) => file.hooks)];
+  const { source } = record;
+  const own = source.scope === "project" ? layerOf(places, source.path).project : places.project;
+  const hooks = [
+    ...record.hooks.map((hook) => inFolder(hook, own, record, places)),
+    ...files.flatMap((file) => file.hooks.map((hook) => inFolder(hook, file.folder, record, places))),
+  ];
   if (hooks.length === 0) return record;
   return { ...record, hooks: hooks.map((hook) => withVersion(hook, record, places)) };
 }
@@ -38,6 +44,20 @@ export function hookScripts(places: AgentPlaces): HookScripts {
     const { content, manifest } = versionOf(name, hash, places);
     return runScript(workspace, manifest, content, checkCall(manifest, {}), options);
   };
+}
+
+/**
+ * The hook with the folder of its project. A worktree has its own files of this folder, so the way from the
+ * folder of the session counts. An empty folder has none.
+ */
+function inFolder(
+  hook: AgentHook,
+  folder: string,
+  { workspace }: Pick<AgentRecord, "workspace">,
+  places: AgentPlaces,
+): AgentHook {
+  const way = workspace === "empty" ? folder : relative(workFolderOf(places), folder);
+  return way === "" ? hook : { ...hook, folder: way };
 }
 
 function refuseUntrusted({ name, source }: AgentRecord, places: AgentPlaces): void {

@@ -1,4 +1,8 @@
 // The folders with agent files of a project and of a user and the files in them (`findAgentFiles`).
+//
+//   - A project has layers where a session works in a folder of a repository: each folder from there up to the
+//     root. The files of all layers count, and those of the nearest go first (`layersOf`). Each reader of
+//     files of a project reads one layer after the other, with the trust of the layer.
 
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve, sep } from "node:path";
@@ -16,6 +20,11 @@ export type DialectName = PlacedDialect | "docker" | "managed" | "opencode-confi
 export interface AgentPlaces {
   /** The folder of the project. */
   readonly project: string;
+  /**
+   * The folders whose files count, from the one that sessions work in up to the root of the repository, the
+   * nearest first. Absent means the project alone.
+   */
+  readonly layers?: readonly string[];
   /** The home folder of the user; `undefined` for none. */
   readonly home: string | undefined;
   /** The environment, for the folders that other tools take from it. */
@@ -69,15 +78,39 @@ const PROJECT_FOLDERS: readonly (readonly [folder: ProjectPath, dialect: PlacedD
   ["agents", "folder"],
 ];
 
+/** The layers of a project, each as a project of its own, the nearest first. */
+export function layersOf<Places extends Pick<AgentPlaces, "project" | "layers">>(
+  places: Places,
+): readonly Places[] {
+  const { project, layers = [project] } = places;
+  return layers.map((folder) => ({ ...places, project: folder, layers: [folder] }));
+}
+
+/** The layer that a file of the project lies in. */
+export function layerOf<Places extends Pick<AgentPlaces, "project" | "layers">>(
+  places: Places,
+  path: string,
+): Places {
+  const found = layersOf(places).find(({ project }) => path.startsWith(`${project}${sep}`));
+  return found ?? { ...places, layers: [places.project] };
+}
+
+/** The folder that sessions work in. */
+export function workFolderOf({ project, layers }: Pick<AgentPlaces, "project" | "layers">): string {
+  return layers?.[0] ?? project;
+}
+
 /** All files of the project and the user, those of the project first. */
-export function findAgentFiles({ project, home, env }: AgentPlaces): readonly FoundFile[] {
-  const root = realPath(project);
-  const isHome = home !== undefined && realPath(home) === root;
-  const own = PROJECT_FOLDERS.map(([path, dialect]) => ({ path: join(project, path), dialect }));
-  return [
-    ...(isHome ? [] : own.flatMap((folder) => filesOf(folder, "project", root))),
-    ...userFolders(home, env).flatMap((folder) => filesOf(folder, "user", null)),
-  ];
+export function findAgentFiles(places: AgentPlaces): readonly FoundFile[] {
+  const { home, env } = places;
+  const ofProject = layersOf(places).flatMap(({ project }) => {
+    const root = realPath(project);
+    if (home !== undefined && realPath(home) === root) return [];
+    return PROJECT_FOLDERS.flatMap(([path, dialect]) =>
+      filesOf({ path: join(project, path), dialect }, "project", root),
+    );
+  });
+  return [...ofProject, ...userFolders(home, env).flatMap((folder) => filesOf(folder, "user", null))];
 }
 
 /** Whether a file is one of the user's own, which needs no trust. @param path its real path. */

@@ -6,6 +6,7 @@
 
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
+import { defined } from "@holdfast/core";
 
 import type { AgentPlaces } from "./agent-places.ts";
 import { FileProblem, jsoncObject, readText } from "../format/front-matter.ts";
@@ -16,6 +17,8 @@ export type SettingsOwner = "managed" | "user" | "project";
 export interface SettingsFile {
   readonly path: string;
   readonly owner: SettingsOwner;
+  /** The layer of the project that the file belongs to. */
+  readonly layer?: string;
   readonly values: Readonly<Record<string, unknown>>;
   /** The reason for which it cannot be read. */
   readonly problem: string | undefined;
@@ -26,14 +29,16 @@ export function readSettings(
   path: string,
   owner: SettingsOwner,
   parse: (text: string, name: string) => Readonly<Record<string, unknown>> = jsoncObject,
+  layer?: string,
 ): readonly SettingsFile[] {
   if (!existsSync(path)) return [];
+  const file = { path, owner, ...defined({ layer }) };
   try {
-    return [{ path, owner, values: parse(readText(path), basename(path)), problem: undefined }];
+    return [{ ...file, values: parse(readText(path), basename(path)), problem: undefined }];
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const text = error instanceof FileProblem ? error.message : `it cannot be read: ${error.message}`;
-    return [{ path, owner, values: {}, problem: text }];
+    return [{ ...file, values: {}, problem: text }];
   }
 }
 

@@ -82,6 +82,11 @@ export interface AgentHook {
   readonly onError: "block" | "continue";
   /** The event of Claude Code that it was written for, `null` for a hook of Holdfast. */
   readonly claudeEvent: string | null;
+  /**
+   * The folder of the project that it was written for: absolute, or from the folder of the session. Absent
+   * means the folder of the session.
+   */
+  readonly folder?: string;
 }
 
 /** An agent without code, as an agent file or a program describes it. */

@@ -4,7 +4,7 @@
 //   - An agent uses the current version of a script: the one that was pushed last, or that a rollback chose.
 //     A later change of the folder changes nothing before it is pushed, so each content of a script has been
 //     approved by its user.
-//   - A script of the project goes before one of the user. Scripts of a project that is not trusted are not
+//   - A script of the nearest layer goes before those of the others, and those of the project before the user's. Scripts of a project that is not trusted are not
 //     read.
 //   - A content is kept before the record of versions names it.
 //   - A script of a coordinator hides no other script. The policy of the machine decides whether it is used.
@@ -13,10 +13,10 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
-import { realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { layerOf, layersOf, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
 import { FileProblem } from "../format/front-matter.ts";
 import type { ProjectPath } from "../places/project-inputs.ts";
-import { isTrusted } from "../trust/trusted-folders.ts";
+import { isTrusted, trustedLayersOf } from "../trust/trusted-folders.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
 import { readManifest, type ScriptManifest } from "./script-manifest.ts";
@@ -70,15 +70,11 @@ function pushedScripts({ pushed }: AgentPlaces): readonly Script[] {
 }
 
 function scriptsOfMachine(places: AgentPlaces): readonly Script[] {
-  const { project, home, trustFile, trustsProject = false } = places;
-  const isHome = home !== undefined && realPath(home) === realPath(project);
-  const ofProject = isHome ? [] : foldersIn(project);
+  const { home } = places;
   const ofUser = home === undefined ? [] : foldersIn(home);
-  if (ofProject.length + ofUser.length === 0) return [];
-  const isRead = trustsProject || isTrusted(trustFile, project);
   const known = new Set<string>();
   return [
-    ...ofProject.map((path) => (isRead ? readScript(path, "project", places) : unread(path))),
+    ...layersOf(places).flatMap(scriptsOfLayer),
     ...ofUser.map((path) => readScript(path, "user", places)),
   ].map((script): Script => {
     if (known.has(script.name)) return { ...script, status: "hidden" };
@@ -87,16 +83,24 @@ function scriptsOfMachine(places: AgentPlaces): readonly Script[] {
   });
 }
 
+function scriptsOfLayer(places: AgentPlaces): readonly Script[] {
+  const { project, home, trustFile, trustsProject = false } = places;
+  const isHome = home !== undefined && realPath(home) === realPath(project);
+  const found = isHome ? [] : foldersIn(project);
+  const isRead = found.length > 0 && (trustsProject || isTrusted(trustFile, project));
+  return found.map((path) => (isRead ? readScript(path, "project", places) : unread(path)));
+}
+
 /**
  * Keeps the present content of a script's folder as its current version.
  *
  * @returns its hash. @throws HoldfastError `agent_invalid` for a content that is refused.
  */
 export function pushScript(script: Script, places: AgentPlaces, now: number): string {
-  const { name, scope } = script;
+  const { name } = script;
   const { content } = presentContent(script, places);
   storeOf(places).keep(content); // The content comes before the record of versions that names it.
-  versionsFile(places).add(ownerOf(scope, places), name, { hash: content.hash, at: now });
+  versionsFile(places).add(ownerOf(script, places), name, { hash: content.hash, at: now });
   return content.hash;
 }
 
@@ -106,7 +110,7 @@ export function presentContent(
   places: AgentPlaces,
 ): { readonly content: FolderContent; readonly manifest: ScriptManifest } {
   try {
-    const content = contentIn(path, scope === "project" ? realPath(places.project) : null);
+    const content = contentIn(path, withinOf({ path, scope }, places));
     return { content, manifest: readManifest(content, name) };
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
@@ -119,7 +123,8 @@ export function presentContent(
 
 /** Pushes the scripts of a project that its user has just trusted. @returns their names. */
 export function pushScriptsOf(places: AgentPlaces, now: number): readonly string[] {
-  const scripts = findScripts({ ...places, trustsProject: true }).filter(
+  const layers = trustedLayersOf(places).map(({ project }) => project);
+  const scripts = findScripts({ ...places, layers, trustsProject: true }).filter(
     ({ scope, folderHash, problem }) => scope === "project" && folderHash !== null && problem === null,
   );
   for (const script of scripts) pushScript(script, places, now);
@@ -127,13 +132,13 @@ export function pushScriptsOf(places: AgentPlaces, now: number): readonly string
 }
 
 /** Makes an older version the current one. The folder stays as it is. */
-export function rollbackScript({ name, scope }: Script, hash: string, places: AgentPlaces): void {
-  versionsFile(places).choose(ownerOf(scope, places), name, hash);
+export function rollbackScript(script: Script, hash: string, places: AgentPlaces): void {
+  versionsFile(places).choose(ownerOf(script, places), script.name, hash);
 }
 
 /** Puts a tag on one of the versions of a script. */
-export function tagScript({ name, scope }: Script, tag: string, hash: string, places: AgentPlaces): void {
-  versionsFile(places).tag(ownerOf(scope, places), name, tag, hash);
+export function tagScript(script: Script, tag: string, hash: string, places: AgentPlaces): void {
+  versionsFile(places).tag(ownerOf(script, places), script.name, tag, hash);
 }
 
 /** The content of a version, if it is still there undamaged. */
@@ -143,7 +148,7 @@ export function contentOfVersion(hash: string, places: AgentPlaces): FolderConte
 
 function readScript(path: string, scope: Script["scope"], places: AgentPlaces): Script {
   const name = basename(path);
-  const { current, versions, tags } = versionsFile(places).read(ownerOf(scope, places), name);
+  const { current, versions, tags } = versionsFile(places).read(ownerOf({ scope, path }, places), name);
   const found = {
     name,
     path,
@@ -155,7 +160,7 @@ function readScript(path: string, scope: Script["scope"], places: AgentPlaces): 
     folderHash: null,
     problem: null,
   };
-  const folder = readFolder(path, name, scope === "project" ? realPath(places.project) : null);
+  const folder = readFolder(path, name, withinOf({ path, scope }, places));
   const { folderHash, problem } = folder;
   if (current === null)
     return { ...found, ...folder, status: folder.manifest === null ? "refused" : "unpushed" };
@@ -217,9 +222,14 @@ function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
   return new VersionsFile(join(dirname(trustFile), "script-versions.json"), "scripts");
 }
 
-/** Versions of a project belong to its real path. */
-function ownerOf(scope: Script["scope"], { project }: AgentPlaces): string {
-  return scope === "project" ? realPath(project) : "user";
+/** Versions of a project belong to the real path of the layer. */
+function ownerOf(script: Pick<Script, "scope" | "path">, places: AgentPlaces): string {
+  return withinOf(script, places) ?? "user";
+}
+
+/** The real path of the layer that a script of a project lies in. */
+function withinOf({ scope, path }: Pick<Script, "scope" | "path">, places: AgentPlaces): string | null {
+  return scope === "project" ? realPath(layerOf(places, path).project) : null;
 }
 
 /**

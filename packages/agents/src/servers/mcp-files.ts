@@ -14,14 +14,14 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isWritableByOthers } from "@holdfast/system";
 import type { McpServer } from "../record/agent-record.ts";
-import { namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { layersOf, namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
 import type { ProjectPath } from "../places/project-inputs.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { PLUGIN_SERVERS_FILE, readPluginServers } from "./plugin-servers.ts";
-import { findPlugins, type Plugin } from "../files/plugins.ts";
+import { findPlugins, PLUGINS, type Plugin } from "../files/plugins.ts";
 import { isTrusted, isTrustedContent } from "../trust/trusted-folders.ts";
 import { readRegistryFile } from "./registry-files.ts";
 
@@ -58,7 +58,24 @@ export function mcpPlace({ project, trustFile }: AgentPlaces, scope: McpPlace["s
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
 export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
-  const { project, trustFile, trustsProject = false } = places;
+  const own = mcpPlace(places, "user");
+  const plugins = findPlugins(places).filter(
+    ({ folder, status }) =>
+      (status === "loaded" || status === "untrusted") && existsSync(join(folder, PLUGIN_SERVERS_FILE)),
+  );
+  return [
+    ...layersOf(places).flatMap((layer) => filesOfLayer(layer, plugins)),
+    ...(existsSync(own.path) ? [readMcpFile(own, "mcpServers", undefined)] : []),
+    ...plugins
+      .filter(({ scope }) => scope === "user")
+      .map((plugin) => readPluginFile(plugin, places.trustFile)),
+  ];
+}
+
+function filesOfLayer(
+  { project, trustFile, trustsProject = false }: AgentPlaces,
+  plugins: readonly Plugin[],
+): readonly McpFile[] {
   const found = [
     ...FILES.map(([name, key]) => [join(project, name), key] as const),
     ...namesIn(join(project, REGISTRY)).map(
@@ -66,11 +83,6 @@ export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
     ),
   ].filter(([path]) => existsSync(path));
   const isRead = found.length > 0 && (trustsProject || isTrusted(trustFile, project));
-  const own = mcpPlace(places, "user");
-  const plugins = findPlugins(places).filter(
-    ({ folder, status }) =>
-      (status === "loaded" || status === "untrusted") && existsSync(join(folder, PLUGIN_SERVERS_FILE)),
-  );
   const isApproved = (path: string): boolean => trustsProject || isTrustedContent(trustFile, project, path);
   const unread = (path: string, status: "untrusted" | "unapproved"): McpFile => ({
     path,
@@ -80,24 +92,20 @@ export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
     verdicts: [],
     problem: null,
   });
-  const ofPlugins = (wanted: McpPlace["scope"]): readonly McpFile[] =>
-    plugins
-      .filter(({ scope }) => scope === wanted)
-      .map((plugin) => {
-        const path = join(plugin.folder, PLUGIN_SERVERS_FILE);
-        if (plugin.status === "untrusted") return unread(path, "untrusted");
-        if (plugin.scope === "project" && !isApproved(path)) return unread(path, "unapproved");
-        return readPluginFile(plugin, trustFile);
-      });
+  const ofPlugins = plugins
+    .filter(({ scope, folder }) => scope === "project" && dirname(folder) === join(project, PLUGINS))
+    .map((plugin) => {
+      const path = join(plugin.folder, PLUGIN_SERVERS_FILE);
+      if (plugin.status === "untrusted") return unread(path, "untrusted");
+      return isApproved(path) ? readPluginFile(plugin, trustFile) : unread(path, "unapproved");
+    });
   return [
     ...found.map(([path, key]): McpFile => {
       if (!isRead) return unread(path, "untrusted");
       if (!isApproved(path)) return unread(path, "unapproved");
       return readMcpFile({ path, scope: "project" }, key, realPath(project));
     }),
-    ...ofPlugins("project"),
-    ...(existsSync(own.path) ? [readMcpFile(own, "mcpServers", undefined)] : []),
-    ...ofPlugins("user"),
+    ...ofPlugins,
   ];
 }
 

@@ -68,7 +68,7 @@ describe("skills", () => {
     const approved = { ...places, trustsProject: false };
     trustFolder(places.trustFile, places.project);
     expect(findSkills(approved).filter(({ status }) => status === "loaded")).toHaveLength(600);
-    expect(versionsOfSkill({ name: "s599", scope: "project" }, places).versions).toHaveLength(1);
+    expect(versionsOfSkill({ path: "", name: "s599", scope: "project" }, places).versions).toHaveLength(1);
   });
 
   test("a broken skill never breaks the list", () => {

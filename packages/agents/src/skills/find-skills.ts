@@ -1,8 +1,8 @@
 // `findSkills`: the skills of a project and its user, from `.agents/skills`, `.claude/skills` and their
 // plugins.
 //
-//   - A skill of the project goes before one of the user, and `.agents` before `.claude` before plugins. The
-//     others are hidden by it.
+//   - The nearest layer of the project goes first and the user last. In each of them `.agents` goes before
+//     `.claude` before plugins. Others of the same name are hidden.
 //   - Skills of a project that the user does not trust are listed, and not read.
 //   - A skill of a project is loaded only with the content that the user has approved. `trustsProject`
 //     approves all of them.
@@ -13,7 +13,7 @@
 
 import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
+import { layerOf, layersOf, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
 import { type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readText } from "../format/front-matter.ts";
 import { SKILL_FILE, skillFilesIn } from "../places/skill-folders.ts";
@@ -27,8 +27,8 @@ import {
   type ContentVersions,
 } from "../contents/content-versions.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
-import { findPlugins, skillsOfPlugin, type Plugin } from "../files/plugins.ts";
-import { isTrusted } from "../trust/trusted-folders.ts";
+import { findPlugins, PLUGINS, skillsOfPlugin, type Plugin } from "../files/plugins.ts";
+import { isTrusted, trustedLayersOf } from "../trust/trusted-folders.ts";
 
 export interface Skill {
   readonly name: string;
@@ -71,30 +71,17 @@ function pushedSkills({ pushed }: AgentPlaces): readonly Skill[] {
 }
 
 function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
-  const { project, home, trustFile, trustsProject = false } = places;
-  const isRead = trustsProject || isTrusted(trustFile, project);
-  const isHome = home !== undefined && realPath(home) === realPath(project);
+  const { home, trustsProject = false } = places;
   const plugins = findPlugins(places);
-  const ofPlugins = (scope: Plugin["scope"]): readonly string[] =>
-    plugins
-      .filter((plugin) => plugin.scope === scope)
-      .flatMap((plugin) => skillsOfPlugin(plugin, SKILL_FILE));
-  const ofProject = isHome
-    ? []
-    : [...skillFilesIn(project), ...ofPlugins("project")].map((path) =>
-        readSkill(path, {
-          name: skillName(dirname(path)),
-          scope: "project",
-          isRead,
-          within: realPath(project),
-        }),
-      );
+  const ofPlugins = plugins.filter(({ scope }) => scope === "user");
   const ofUser =
     home === undefined
       ? []
-      : [...skillFilesIn(home), ...ofPlugins("user")].map((path) =>
-          readSkill(path, { name: skillName(dirname(path)), scope: "user", isRead: true, within: null }),
+      : [...skillFilesIn(home), ...ofPlugins.flatMap((plugin) => skillsOfPlugin(plugin, SKILL_FILE))].map(
+          (path) =>
+            readSkill(path, { name: skillName(dirname(path)), scope: "user", isRead: true, within: null }),
         );
+  const ofProject = layersOf(places).flatMap((layer) => skillsOfLayer(layer, plugins));
   const known = new Set<string>();
   const all = [...ofProject, ...ofUser].map((skill): Skill => {
     if (skill.status !== "loaded") return skill;
@@ -103,9 +90,32 @@ function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
     return skill;
   });
   if (trustsProject || !all.some(isOfProject)) return all;
-  const approved = readApprovedSkills(approvalsFile(places), realPath(project));
+  const approved = new Map(
+    layersOf(places).map(({ project }) => [
+      project,
+      readApprovedSkills(approvalsFile(places), realPath(project)),
+    ]),
+  );
+  const isApproved = ({ name, path, hash }: Skill): boolean =>
+    approved.get(layerOf(places, path).project)?.[name] === hash;
   return all.map((skill) =>
-    isOfProject(skill) && approved[skill.name] !== skill.hash ? { ...skill, status: "unapproved" } : skill,
+    isOfProject(skill) && !isApproved(skill) ? { ...skill, status: "unapproved" } : skill,
+  );
+}
+
+function skillsOfLayer(
+  { project, home, trustFile, trustsProject = false }: AgentPlaces,
+  plugins: readonly Plugin[],
+): readonly Skill[] {
+  const within = realPath(project);
+  if (home !== undefined && realPath(home) === within) return [];
+  const ofPlugins = plugins
+    .filter(({ scope, folder }) => scope === "project" && dirname(folder) === join(project, PLUGINS))
+    .flatMap((plugin) => skillsOfPlugin(plugin, SKILL_FILE));
+  const found = [...skillFilesIn(project), ...ofPlugins];
+  const isRead = found.length > 0 && (trustsProject || isTrusted(trustFile, project));
+  return found.map((path) =>
+    readSkill(path, { name: skillName(dirname(path)), scope: "project", isRead, within }),
   );
 }
 
@@ -124,10 +134,19 @@ export function approveSkills(
   names?: readonly string[],
   now = Date.now(),
 ): readonly Skill[] {
+  return trustedLayersOf(places).flatMap((layer) => approveSkillsOfLayer(layer, names, now));
+}
+
+function approveSkillsOfLayer(
+  places: AgentPlaces,
+  names: readonly string[] | undefined,
+  now: number,
+): readonly Skill[] {
   const project = realPath(places.project);
   const skills = findSkills({ ...places, trustsProject: true }).filter(isOfProject);
   const chosen = skills.filter(({ name }) => names === undefined || names.includes(name));
   const before = readApprovedSkills(approvalsFile(places), project);
+  if (chosen.length === 0 && (skills.length > 0 || Object.keys(before).length === 0)) return [];
   // The approval of a skill that is gone ends with it.
   const kept = skills.flatMap(({ name }) =>
     before[name] === undefined ? [] : [[name, before[name]] as const],
@@ -147,7 +166,10 @@ export function approveSkills(
 }
 
 /** The versions of a skill of this machine. @throws HoldfastError `config_invalid` */
-export function versionsOfSkill(skill: Pick<Skill, "name" | "scope">, places: AgentPlaces): ContentVersions {
+export function versionsOfSkill(
+  skill: Pick<Skill, "name" | "scope" | "path">,
+  places: AgentPlaces,
+): ContentVersions {
   return versionsFile(places).read(ownerOf(skill, places), skill.name);
 }
 
@@ -219,9 +241,9 @@ function versionHash(skill: Skill, version: string, places: AgentPlaces): string
   );
 }
 
-/** Versions of a project belong to its real path. */
-function ownerOf({ scope }: Pick<Skill, "scope">, { project }: AgentPlaces): string {
-  return scope === "project" ? realPath(project) : "user";
+/** Versions of a project belong to the real path of the layer. */
+function ownerOf({ scope, path }: Pick<Skill, "scope" | "path">, places: AgentPlaces): string {
+  return scope === "project" ? realPath(layerOf(places, path).project) : "user";
 }
 
 function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
@@ -233,8 +255,12 @@ function versionsFile({ trustFile }: AgentPlaces): VersionsFile {
  *
  * @throws HoldfastError `config_invalid`
  */
-export function approvedContent(places: AgentPlaces, name: string): FolderContent | undefined {
-  const hash = readApprovedSkills(approvalsFile(places), realPath(places.project))[name];
+export function approvedContent(
+  places: AgentPlaces,
+  { name, path }: Pick<Skill, "name" | "path">,
+): FolderContent | undefined {
+  const { project } = layerOf(places, path);
+  const hash = readApprovedSkills(approvalsFile(places), realPath(project))[name];
   return hash === undefined ? undefined : contentsOfSkills(places).read(hash);
 }
 

@@ -13,7 +13,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { isUserFile, realPath, type AgentPlaces } from "../places/agent-places.ts";
+import { isUserFile, layersOf, realPath, type AgentPlaces } from "../places/agent-places.ts";
 import { readTrust, writeTrust } from "./trust-file.ts";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { hashOfCode } from "./named-code.ts";
@@ -29,6 +29,13 @@ import {
 /** @throws HoldfastError `config_invalid` for a file that is damaged or that others may write. */
 export function isTrusted(trustFile: string, folder: string): boolean {
   return readTrust(trustFile).folders.includes(realPath(folder));
+}
+
+/** The layers that the user trusts, and the project itself. @throws HoldfastError `config_invalid` */
+export function trustedLayersOf(places: AgentPlaces): readonly AgentPlaces[] {
+  return layersOf(places).filter(
+    ({ project }) => project === places.project || isTrusted(places.trustFile, project),
+  );
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Machine } from "@holdfast/machine";
 import { CODE_ENDINGS } from "@holdfast/machine/agent-source";
 import type { Io } from "@holdfast/terminal/frame/command";
 import type { Mode } from "../place/mode.ts";
-import { findProject, trustFileOf } from "../place/project.ts";
+import { findLayers, findProject, trustFileOf } from "../place/project.ts";
 import { externalAgentNames } from "@holdfast/machine/external-agent-names";
 
 /** A call that looks for agents. */
@@ -27,13 +27,15 @@ export interface AgentSearch extends Pick<Io, "cwd" | "env"> {
 export function agentPlaces(
   io: AgentSearch,
   {
-    project = findProject(io),
+    project: named,
     trustsProject = false,
   }: { readonly project?: string; readonly trustsProject?: boolean } = {},
 ): AgentPlaces {
   const { HOME: home } = io.env;
+  const project = named ?? findProject(io);
   return {
     project,
+    layers: findLayers(named ?? io.cwd, project, io),
     home: home !== undefined && isAbsolute(home) ? home : undefined,
     env: io.env,
     trustFile: trustFileOf(io),

@@ -159,7 +159,10 @@ function filesOf(places: ReturnType<typeof agentPlaces>): Omit<Found, "unused" |
     plugins: findPlugins(places),
     skills: findSkills(places),
     mcpFiles: readMcpFiles(places),
-    hookFiles: readHookFiles(places).map((file) => ({ ...file, warnings: hookWarnings(file.hooks, places) })),
+    hookFiles: readHookFiles(places).map((file) => ({
+      ...file,
+      warnings: hookWarnings(file.hooks, { ...places, project: file.folder }),
+    })),
     profiles: readProfiles(places),
   };
 }
@@ -240,7 +243,8 @@ function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
   const path = resolve(io.cwd, nameOrPath);
   if (!existsSync(path)) return filesNamed(nameOrPath, path, io);
   if (!isFolder(path) || existsSync(resolve(path, "agent.json"))) return filesOfPaths([path], io);
-  const listed = listAgents({ ...agentPlaces(io, { project: path, trustsProject: true }), home: undefined });
+  const places = { ...agentPlaces(io, { project: path, trustsProject: true }), layers: [path] };
+  const listed = listAgents({ ...places, home: undefined });
   const found = listed.length > 0 ? listed : filesOfPaths(agentPathsIn(path), io);
   if (found.length > 0) return found;
   throw new NotFoundError("file_not_found", "there is no agent file in this folder", {

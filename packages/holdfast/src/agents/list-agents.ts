@@ -8,6 +8,8 @@ import {
   distrustFolder,
   findAgentFiles,
   foundAt,
+  hasAgentFiles,
+  isTrusted,
   listAgents,
   loadAgentFile,
   pushScriptsOf,
@@ -21,7 +23,7 @@ import { CONFIG_FILE } from "@holdfast/agents/trust";
 import { NotFoundError } from "@holdfast/core";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { isFolder } from "@holdfast/terminal/frame/given-file";
-import { count, cutTo, plainLine, table } from "@holdfast/terminal/frame/plain-text";
+import { count, cutTo, plainLine, quoted, table } from "@holdfast/terminal/frame/plain-text";
 import { readConfig } from "../settings/config.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { trifectaText } from "@holdfast/machine/checks";
@@ -159,9 +161,15 @@ export async function trustProject(path: string | undefined, args: Arguments, io
       at: project,
       fix: "name the folder of a project, or leave it out for the current one",
     });
+  const layers = layersToTrust(places);
   if (args.has("remove")) {
-    const wasTrusted = distrustFolder(trustFile, project);
-    io.show({ folder: project, trusted: false }, `${project} is ${wasTrusted ? "no longer" : "not"} trusted`);
+    const removed = layers.filter((layer) => distrustFolder(trustFile, layer));
+    const folders = removed.length === 0 ? [project] : removed;
+    const are = folders.length === 1 ? "is" : "are";
+    io.show(
+      { folder: project, folders, trusted: false },
+      `${folders.join(" and ")} ${are} ${removed.length > 0 ? "no longer" : "not"} trusted`,
+    );
     return 0;
   }
   const settings = Object.keys(readConfig(join(project, CONFIG_FILE))).filter((key) => !key.startsWith("$"));
@@ -169,34 +177,55 @@ export async function trustProject(path: string | undefined, args: Arguments, io
   const tasks = [...own, ...(isAgentFile ? [foundAt(named)] : [])].flatMap(
     (found) => loadAgentFile(found).record?.tasks ?? [],
   );
-  const folder = trustFolder(trustFile, project, tasks);
+  const [folder, ...others] = [project, ...layers.filter((layer) => layer !== project)].map((layer) =>
+    trustFolder(trustFile, layer, layer === project ? tasks : []),
+  );
   if (settings.length > 0)
     io.note(`its configuration sets ${settings.join(", ")}: \`${io.call("config list")}\` shows the values`);
-  const agentFiles = findAgentFiles(places).filter(({ scope }) => scope === "project");
+  const trusted = { ...places, layers };
+  noteLayersAbove(places, io);
+  const agentFiles = findAgentFiles(trusted).filter(({ scope }) => scope === "project");
   const files = agentFiles.length;
   for (const { path: file } of agentFiles)
     for (const line of hiddenTextIn(file, shownPath(file, io))) io.note(`${io.notes.symbols.warn} ${line}`);
   for (const { record, name } of agentFiles.map((found) => loadAgentFile(found)))
     for (const text of record === null ? [] : trifectaText(record))
       io.note(`${io.notes.symbols.warn} ${plainLine(name, 40)}: ${text}`);
-  const skills = approveSkills(places).map(({ name, path: file }) => {
+  const skills = approveSkills(trusted).map(({ name, path: file }) => {
     noteHiddenText(`the skill ${name}`, readFolderContent(dirname(file)).files, io);
     return name;
   });
-  const scripts = pushScriptsOf(places, Date.now());
+  const scripts = pushScriptsOf(trusted, Date.now());
   const found = [
     ...(skills.length === 0 ? [] : [count(skills.length, "skill")]),
     ...(scripts.length === 0 ? [] : [count(scripts.length, "script")]),
   ];
   const approved = found.length === 0 ? "" : `, and its ${found.join(" and ")} with their present content`;
-  const usable = listAgents(places).filter(
+  const usable = listAgents(trusted).filter(
     ({ scope, status }) => scope === "project" && status === "loaded",
   ).length;
   const unusable = files - usable;
   const refused = unusable === 0 ? "" : `, and ${unusable} cannot (\`${io.call("agents check")}\` says why)`;
   io.show(
-    { folder, trusted: true, files, usable, skills, scripts },
-    `${folder} is trusted: ${count(usable, "agent file")} can be used${refused}${approved}`,
+    { folder, folders: [folder, ...others], trusted: true, files, usable, skills, scripts },
+    `${[folder, ...others].join(" and ")} ${others.length === 0 ? "is" : "are"} trusted: ${count(usable, "agent file")} can be used${refused}${approved}`,
   );
   return 0;
+}
+
+/** The project, and the folders with files for agents from the current one up to it. */
+function layersToTrust({ project, layers = [project] }: AgentPlaces): readonly string[] {
+  return layers
+    .slice(0, layers.indexOf(project) + 1)
+    .filter((layer) => layer === project || hasAgentFiles(layer));
+}
+
+/** Folders above a project have the trust of their own. */
+function noteLayersAbove({ project, layers = [], trustFile }: AgentPlaces, io: Io): void {
+  const above = layers.slice(layers.indexOf(project) + 1);
+  const unused = above.filter((layer) => hasAgentFiles(layer) && !isTrusted(trustFile, layer));
+  for (const layer of unused)
+    io.note(
+      `${layer} above is not trusted, so of its files only rules that forbid or ask count here: \`${io.call(`agents trust ${quoted(layer)}`)}\``,
+    );
 }

@@ -54,7 +54,7 @@ export function showSkill(name: string, io: Io): number {
   const content = hash === null ? undefined : readFolderContent(dirname(path));
   const files = content?.files.map((file) => file.path) ?? [];
   const warnings = hiddenTextLines(content?.files ?? []);
-  const approved = status === "unapproved" ? approvedContent(agentPlaces(io), skill.name) : undefined;
+  const approved = status === "unapproved" ? approvedContent(agentPlaces(io), skill) : undefined;
   const changes = content === undefined || approved === undefined ? null : changesText(approved, content);
   const text = hash === null ? "" : plain(readFileSync(path, "utf8"));
   io.show(
@@ -91,12 +91,12 @@ export function approve(names: readonly string[], io: Io): number {
         fix: `run \`holdfast skill show ${name}\` to see the reason`,
       });
   }
-  const before = new Map(skills.map(({ name }) => [name, approvedContent(places, name)]));
+  const before = new Map(skills.map((skill) => [skill.path, approvedContent(places, skill)]));
   const approved = approveSkills(places, names.length === 0 ? undefined : names).map(
     ({ name, hash, path }) => {
       const content = readFolderContent(dirname(path));
       noteHiddenText(`the skill ${name}`, content.files, io);
-      const old = before.get(name);
+      const old = before.get(path);
       return { name, hash, changes: old === undefined ? null : changesText(old, content) };
     },
   );

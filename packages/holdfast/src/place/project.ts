@@ -228,6 +228,18 @@ export function findProject({ cwd, env }: Pick<Io, "cwd" | "env">): string {
   return (isBelowHome ? repository : (marked ?? repository)) ?? cwd;
 }
 
+/**
+ * The folders whose files for agents count for work in a folder, from there up to the root of the repository. The
+ * home folder is one only as the project.
+ */
+export function findLayers(folder: string, project: string, { env }: Pick<Io, "env">): readonly string[] {
+  const repository = nearest(folder, (at) => isRepository(join(at, ".git")));
+  const top = repository !== undefined && project.startsWith(`${repository}${sep}`) ? repository : project;
+  const found: string[] = [];
+  nearest(folder, (at) => found.push(at) > 0 && at === top);
+  return found.filter((at) => at === project || at !== env["HOME"]);
+}
+
 /** Claims at a coordinator have a lease: others may have the session when this process is gone. */
 export function leaseOf({ coordinator }: Pick<Database, "coordinator">): { readonly leaseMs?: number } {
   return coordinator === undefined ? {} : { leaseMs: LEASE_MS };

@@ -9,6 +9,7 @@ import { join, sep } from "node:path";
 import {
   isTrusted,
   isTrustedCode,
+  layerOf,
   taskTool,
   type AgentPlaces,
   type AgentRecord,
@@ -20,11 +21,12 @@ import type { TaskDefinition } from "@holdfast/runtime";
 /** @throws HoldfastError for a file that may not be loaded. */
 export async function taskToolsOf(
   { tasks, source }: Pick<AgentRecord, "tasks" | "source">,
-  { project, trustFile, trustsProject }: AgentPlaces,
+  places: AgentPlaces,
   loadTasks: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined,
 ): Promise<readonly Tool[]> {
   if (tasks.length === 0) return [];
   const at = source.path;
+  const { project, trustFile, trustsProject } = source.scope === "project" ? layerOf(places, at) : places;
   if (trustsProject !== true && !isTrusted(trustFile, project))
     throw new HoldfastError("policy_denied", "the agent uses tasks of a project that you have not trusted", {
       at,

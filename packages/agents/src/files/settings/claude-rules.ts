@@ -1,13 +1,14 @@
 // `claudeRules`: the permissions of Claude Code's settings, for its agents.
 //
 //   - The rules of all files count together: managed settings, those of the user, and those of the project.
-//   - A path begins at the folder of the project. `/` is the folder of the settings, `~/` that of the user,
-//     and `//` the root. A name without a folder is one in any folder.
+//   - A path begins at the folder of the session, or of a layer above it. `/` is the folder of the settings,
+//     `~/` that of the user, and `//` the root. A name without a folder is one in any folder.
 
-import { dirname, isAbsolute, join, relative, sep } from "node:path";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 
-import type { AgentPlaces } from "../../places/agent-places.ts";
+import { layersOf, workFolderOf, type AgentPlaces } from "../../places/agent-places.ts";
+import { globsInFolder } from "../../places/layered-glob.ts";
 import type { PermissionDecision } from "../../record/agent-record.ts";
 import { denyChanges } from "../dialects/dialect.ts";
 import { toolsLike } from "../../permissions/permissions.ts";
@@ -27,14 +28,17 @@ import {
 const PROJECT: readonly ProjectPath[] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /** The files with settings of Claude Code, those that count most first. */
-export function claudeSettings({ project, home, env }: AgentPlaces): readonly SettingsFile[] {
+export function claudeSettings(places: AgentPlaces): readonly SettingsFile[] {
+  const { home, env } = places;
   const own = userClaudeSettings(home, env);
   return [
     ...MANAGED_SETTINGS.flatMap((path) => readSettings(path, "managed")),
-    ...PROJECT.toReversed()
-      .map((path) => join(project, path))
-      .filter((path) => path !== own)
-      .flatMap((path) => readSettings(path, "project")),
+    ...layersOf(places).flatMap(({ project }) =>
+      PROJECT.toReversed()
+        .map((path) => join(project, path))
+        .filter((path) => path !== own)
+        .flatMap((path) => readSettings(path, "project", undefined, project)),
+    ),
     ...(own === undefined ? [] : readSettings(own, "user")),
   ];
 }
@@ -55,7 +59,7 @@ export interface RuledField {
   readonly ruling: Ruling;
 }
 
-export interface ClaudeRulesOptions {
+export interface OutsideOptions {
   readonly places: AgentPlaces;
   /** Whether rules of a file that allow calls count. */
   readonly isBelieved: (file: SettingsFile) => boolean;
@@ -65,7 +69,7 @@ export interface ClaudeRulesOptions {
 export function claudeRules(
   files: readonly SettingsFile[],
   draft: AgentDraft,
-  options: ClaudeRulesOptions,
+  options: OutsideOptions,
 ): readonly RuledField[] {
   const isManagedOnly = files.some(
     ({ owner, values }) => owner === "managed" && values["allowManagedPermissionRulesOnly"] === true,
@@ -101,7 +105,7 @@ export function claudeRules(
 function whyNotAllowed(
   file: SettingsFile,
   isManagedOnly: boolean,
-  { isBelieved }: ClaudeRulesOptions,
+  { isBelieved }: OutsideOptions,
 ): Ruling | undefined {
   if (isManagedOnly && file.owner !== "managed") return ignored("the managed settings allow no other rules");
   if (!isBelieved(file))
@@ -128,7 +132,7 @@ function addRules(
   decision: PermissionDecision,
   draft: AgentDraft,
   file: SettingsFile,
-  options: ClaudeRulesOptions,
+  options: OutsideOptions,
 ): Ruling {
   const said: string[] = [];
   for (const text of rules.map((rule) => rule.trim())) {
@@ -168,19 +172,24 @@ const PATH_TOOLS: Readonly<Record<string, string>> = {
 function pathRule(
   name: string,
   pattern: string,
-  { path, owner }: SettingsFile,
-  { places }: ClaudeRulesOptions,
+  { path, layer }: SettingsFile,
+  { places }: OutsideOptions,
 ): readonly (readonly [tool: string, glob: string])[] | undefined {
   const tool = Object.hasOwn(PATH_TOOLS, name) ? PATH_TOOLS[name] : undefined;
   if (tool === undefined) return undefined;
-  const outer = owner === "project" ? places.project : dirname(path);
-  const globs = globsOf(pattern.trim(), outer, places);
+  const globs = globsOf(pattern.trim(), layer ?? dirname(path), layer, places);
   return globs.flatMap((glob) =>
     (glob === "*" ? toolsLike(tool) : [tool]).map((one) => [one, glob] as const),
   );
 }
 
-function globsOf(pattern: string, outer: string, { project, home }: AgentPlaces): readonly string[] {
+function globsOf(
+  pattern: string,
+  outer: string,
+  layer: string | undefined,
+  places: AgentPlaces,
+): readonly string[] {
+  const { home } = places;
   if (/^(\.?\/?(\*\*?)?)$/.test(pattern) || (pattern.startsWith("~/") && home === undefined)) return ["*"];
   const rooted = pattern.startsWith("//")
     ? pattern.slice(1)
@@ -189,25 +198,17 @@ function globsOf(pattern: string, outer: string, { project, home }: AgentPlaces)
       : pattern.startsWith("/")
         ? `${outer}${pattern}`
         : undefined;
-  const inside = rooted === undefined ? pattern.replace(/^(\.\/)+/, "") : insideOf(rooted, project);
-  if (inside === undefined) return ["*"];
-  const base = inside.replace(/\/(\*\*\/?)?$/, "");
-  if (base === "") return ["*"];
-  const isName = rooted === undefined && !base.includes("/");
-  const places = isName ? [base, `**/${base}`] : [base];
-  return places.flatMap((one) => [one, `${one}/**`]);
+  const folder = workFolderOf(places);
+  if (rooted !== undefined) return globsInFolder(rooted, folder).flatMap(withBelow);
+  const plain = pattern.replace(/^(\.\/)+/, "");
+  const isName = !plain.replace(/\/(\*\*\/?)?$/, "").includes("/");
+  // A pattern of a layer further out also means the place below that layer.
+  const further = layer === undefined || layer === folder ? [] : globsInFolder(join(layer, plain), folder);
+  return [...new Set([plain, ...(isName ? [`**/${plain}`] : []), ...further].flatMap(withBelow))];
 }
 
-/**
- * The pattern from the folder of the project; a place elsewhere stays as it is. @returns nothing for a
- * pattern that covers the project.
- */
-function insideOf(rooted: string, project: string): string | undefined {
-  const fixed = /^[^*?[{]*/.exec(rooted)?.[0] ?? "";
-  const folder = fixed === rooted ? rooted : fixed.slice(0, fixed.lastIndexOf("/") + 1) || "/";
-  const way = relative(project, folder);
-  const isInside = way === "" || (!way.startsWith("..") && !isAbsolute(way));
-  if (isInside) return `${way.split(sep).join("/")}${way === "" ? "" : "/"}${rooted.slice(folder.length)}`;
-  const covers = `${project}/`.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
-  return covers ? undefined : rooted;
+/** The patterns of a place and of everything below it. */
+function withBelow(pattern: string): readonly string[] {
+  const base = pattern.replace(/\/(\*\*\/?)?$/, "");
+  return base === "" || base === "*" ? ["*"] : [base, `${base}/**`];
 }

@@ -3,18 +3,19 @@
 //   - OpenCode takes the rules of the settings, then those of the agent, and the last that matches counts.
 //     They are read as one list, in this order.
 //   - Rules of a project that is not trusted only restrict. They are added on their own, and the strictest
-//     counts.
+//     counts. The same holds for what a layer of the project restricts, whatever a nearer one allows.
 
 import { join } from "node:path";
 import { z } from "zod";
 
-import type { AgentPlaces } from "../../places/agent-places.ts";
+import { layersOf, workFolderOf, type AgentPlaces } from "../../places/agent-places.ts";
+import { globsInFolder } from "../../places/layered-glob.ts";
 import { applyPermission, permission, permissionEntries, type Permissions } from "../dialects/opencode.ts";
 import type { AgentDraft } from "../../format/agent-draft.ts";
 import { ignored, refused, type Ruling } from "../../format/fields.ts";
 import type { ProjectPath } from "../../places/project-inputs.ts";
 import { readSettings, type SettingsFile } from "../../places/settings-file.ts";
-import type { RuledField } from "./claude-rules.ts";
+import type { OutsideOptions, RuledField } from "./claude-rules.ts";
 
 const PROJECT: readonly ProjectPath[] = [
   "opencode.json",
@@ -24,7 +25,8 @@ const PROJECT: readonly ProjectPath[] = [
 ];
 
 /** The files with settings of OpenCode. A later one counts more. */
-export function opencodeSettings({ project, home, env }: AgentPlaces): readonly SettingsFile[] {
+export function opencodeSettings(places: AgentPlaces): readonly SettingsFile[] {
+  const { home, env } = places;
   const config = env["XDG_CONFIG_HOME"] || (home === undefined ? undefined : join(home, ".config"));
   const named = env["OPENCODE_CONFIG"] || undefined;
   const inFolder = (folder: string, names: readonly string[], owner: SettingsFile["owner"]) =>
@@ -33,7 +35,11 @@ export function opencodeSettings({ project, home, env }: AgentPlaces): readonly 
   return [
     ...(config === undefined ? [] : inFolder(join(config, "opencode"), ["config.json", ...both], "user")),
     ...(named === undefined ? [] : readSettings(named, "user")),
-    ...PROJECT.flatMap((path) => readSettings(join(project, path), "project")),
+    ...layersOf(places)
+      .toReversed()
+      .flatMap(({ project }) =>
+        PROJECT.flatMap((path) => readSettings(join(project, path), "project", undefined, project)),
+      ),
     ...["/etc/opencode", "/Library/Application Support/opencode"].flatMap((folder) =>
       inFolder(folder, both, "managed"),
     ),
@@ -47,6 +53,7 @@ const agents = z.record(z.string(), z.unknown()).optional();
 
 /** The rules of the settings, in the order in which OpenCode reads them. */
 interface Found {
+  readonly all: Permissions;
   readonly entries: Permissions;
   readonly restrictions: Permissions;
   readonly fields: readonly RuledField[];
@@ -61,12 +68,19 @@ export function opencodeRules(
   files: readonly SettingsFile[],
   own: Readonly<Record<string, unknown>>,
   draft: AgentDraft,
-  isBelieved: (file: SettingsFile) => boolean,
+  { places, isBelieved }: OutsideOptions,
 ): { readonly fields: readonly RuledField[]; readonly left: Readonly<Record<string, unknown>> } {
+  const folder = workFolderOf(places);
+  const nearest = files.findLast(({ layer }) => layer !== undefined)?.layer;
   const parts = ["of all agents", "of the agent"].flatMap((part) =>
-    files.map((file) => rulesIn(file, part === "of the agent" ? draft.name : undefined, isBelieved(file))),
+    files.map((file) => {
+      const found = rulesIn(file, part === "of the agent" ? draft.name : undefined, isBelieved(file), folder);
+      return file.layer === undefined || file.layer === nearest
+        ? found
+        : { ...found, restrictions: restrictionsOf(found.all) };
+    }),
   );
-  const found: Found = {
+  const found: Omit<Found, "all"> = {
     entries: parts.flatMap(({ entries }) => entries),
     restrictions: parts.flatMap(({ restrictions }) => restrictions),
     fields: parts.flatMap(({ fields }) => fields),
@@ -87,21 +101,24 @@ export function opencodeRules(
 }
 
 /** @param agent the name of an agent, for its own part of the file. */
-function rulesIn(file: SettingsFile, agent: string | undefined, isBelieved: boolean): Found {
+function rulesIn(file: SettingsFile, agent: string | undefined, isBelieved: boolean, folder: string): Found {
   const refuse = (field: string, text: string): Found => ({
+    all: [],
     entries: [],
     restrictions: [],
     fields: [{ file, field, ruling: refused(text) }],
   });
   if (file.problem !== undefined) return refuse("permission", file.problem);
   const given = agent === undefined ? file.values : partOf(file.values, agent);
-  if (given === undefined) return { entries: [], restrictions: [], fields: [] };
+  if (given === undefined) return { all: [], entries: [], restrictions: [], fields: [] };
   const field = agent === undefined ? "permission" : `agent.${agent}`;
   const read = agentSettings.safeParse(given);
   if (!read.success) return refuse(field, z.prettifyError(read.error));
   if (agent !== undefined && (read.data.disable === true || read.data.disabled === true))
     return refuse(`${field}.disable`, "the agent is switched off");
-  const entries = entriesOf(read.data);
+  const all = entriesOf(read.data).map(
+    ([tool, value]) => [tool, inLayer(value, file.layer, folder)] as const,
+  );
   const others = agent === undefined ? [] : Object.keys(given as object).filter((name) => !READ.has(name));
   const fields = others.map((name) => ({
     file,
@@ -111,8 +128,24 @@ function rulesIn(file: SettingsFile, agent: string | undefined, isBelieved: bool
       : ignored("the agent's own file says it"),
   }));
   return isBelieved
-    ? { entries, restrictions: [], fields }
-    : { entries: [], restrictions: restrictionsOf(entries), fields };
+    ? { all, entries: all, restrictions: [], fields }
+    : { all, entries: [], restrictions: restrictionsOf(all), fields };
+}
+
+/** A restriction of paths of a layer further out also means the place below that layer. */
+function inLayer(
+  value: Permissions[number][1],
+  layer: string | undefined,
+  folder: string,
+): Permissions[number][1] {
+  if (typeof value === "string" || layer === undefined || layer === folder) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([pattern, decision]) => {
+      const isRestricted = decision !== "allow" && pattern.includes("/");
+      const further = isRestricted ? globsInFolder(join(layer, pattern), folder) : [];
+      return [pattern, ...further].map((one) => [one, decision] as const);
+    }),
+  );
 }
 
 const READ: ReadonlySet<string> = new Set(["permission", "tools", "disable", "disabled"]);

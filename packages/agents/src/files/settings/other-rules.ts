@@ -4,11 +4,12 @@
 //   - Rules that allow calls are not taken over, since Holdfast asks where no rule decides.
 
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import * as toml from "smol-toml";
 import { z } from "zod";
 
-import { namesIn, type AgentPlaces } from "../../places/agent-places.ts";
+import { layersOf, namesIn, workFolderOf, type AgentPlaces } from "../../places/agent-places.ts";
+import { globsInFolder } from "../../places/layered-glob.ts";
 import type { PermissionDecision } from "../../record/agent-record.ts";
 import { denyChanges } from "../dialects/dialect.ts";
 import { GEMINI_TOOLS } from "../dialects/gemini.ts";
@@ -41,14 +42,15 @@ export function otherRules(
 
 /** The folder of a tool for the project, for the user and for all of the machine. */
 function foldersOf(
-  { project, home }: AgentPlaces,
+  places: AgentPlaces,
   name: ProjectPath,
   machine: string,
   ofUser?: string,
 ): readonly (readonly [folder: string, owner: SettingsOwner])[] {
+  const { home } = places;
   const user = ofUser ?? (home === undefined ? undefined : join(home, name));
   return [
-    [join(project, name), "project"],
+    ...layersOf(places).map(({ project }) => [join(project, name), "project"] as const),
     ...(user === undefined ? [] : ([[user, "user"]] as const)),
     [machine, "managed"],
   ];
@@ -239,23 +241,28 @@ const vscode = z.looseObject({
   "chat.tools.edits.autoApprove": approvals,
 });
 
-function copilotRules({ project, home }: AgentPlaces, draft: AgentDraft): readonly RuledField[] {
+function copilotRules(places: AgentPlaces, draft: AgentDraft): readonly RuledField[] {
+  const { home } = places;
   const user = home === undefined ? [] : [".config/Code/User", "Library/Application Support/Code/User"];
   const folders: Folders = [
-    [join(project, ".vscode"), "project"],
+    ...layersOf(places).map(({ project }) => [join(project, ".vscode"), "project"] as const),
     ...user.map((folder) => [join(home ?? "", folder), "user"] as const),
   ];
   const files = settingsIn(
     folders.filter(([folder]) => existsSync(folder)),
     ["settings.json"],
   );
-  return ruled(files, "chat.tools", (values) => {
+  return ruled(files, "chat.tools", (values, { path: file, owner }) => {
     const read = vscode.safeParse(values);
     if (!read.success) return refused(z.prettifyError(read.error));
     const asked = (given: z.output<typeof approvals>): readonly string[] =>
       Object.entries(given ?? {}).flatMap(([key, value]) => (isDenial(value) ? [key] : []));
     const commands = asked(read.data["chat.tools.terminal.autoApprove"]);
-    const paths = asked(read.data["chat.tools.edits.autoApprove"]);
+    const layer = dirname(dirname(file));
+    const folder = workFolderOf(places);
+    const paths = asked(read.data["chat.tools.edits.autoApprove"]).flatMap((path) =>
+      owner === "project" && layer !== folder ? [path, ...globsInFolder(join(layer, path), folder)] : [path],
+    );
     for (const command of commands)
       addRule(draft, "ask", "shell", command.startsWith("/") ? "*" : `${command}:*`);
     for (const path of paths) addRule(draft, "ask", "edit_file", path);

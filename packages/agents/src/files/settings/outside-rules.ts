@@ -3,15 +3,16 @@
 //
 //   - They restrict every agent that is read from a folder of the tool. They allow only where the user's own
 //     files say so, or the files of a project that the user trusts.
+//   - The rules of all layers of a project count.
 //   - Rules that cannot be kept refuse the agent's file, and a verdict says why.
 
 import { relative } from "node:path";
 
-import type { AgentPlaces, PlacedDialect } from "../../places/agent-places.ts";
+import { layerOf, type AgentPlaces, type PlacedDialect } from "../../places/agent-places.ts";
 import type { AgentDraft } from "../../format/agent-draft.ts";
 import type { FieldReport } from "../../format/field-report.ts";
 import { areTrustedRules, isTrusted } from "../../trust/trusted-folders.ts";
-import { claudeRules, claudeSettings, type RuledField } from "./claude-rules.ts";
+import { claudeRules, claudeSettings, type OutsideOptions, type RuledField } from "./claude-rules.ts";
 import { otherRules } from "./other-rules.ts";
 import { opencodeRules, opencodeSettings } from "./opencode-rules.ts";
 import type { SettingsFile } from "../../places/settings-file.ts";
@@ -40,7 +41,7 @@ export class OutsideRules {
   ): Readonly<Record<string, unknown>> {
     if (dialect !== "opencode") return values;
     const files = this.#filesOf("opencode", opencodeSettings);
-    const { fields, left } = opencodeRules(files, values, draft, this.#isBelieved);
+    const { fields, left } = opencodeRules(files, values, draft, this.#options);
     this.#report(fields, report);
     return left;
   }
@@ -53,11 +54,14 @@ export class OutsideRules {
     report: FieldReport,
   ): void {
     if (dialect === "claude") {
-      const options = { places: this.#places, isBelieved: this.#isBelieved };
-      this.#report(claudeRules(this.#filesOf("claude", claudeSettings), draft, options), report);
+      this.#report(claudeRules(this.#filesOf("claude", claudeSettings), draft, this.#options), report);
     } else if (dialect === "codex" || dialect === "gemini" || dialect === "copilot") {
       this.#report(otherRules(dialect, this.#places, values, draft), report);
     }
+  }
+
+  get #options(): OutsideOptions {
+    return { places: this.#places, isBelieved: this.#isBelieved };
   }
 
   #filesOf(
@@ -71,7 +75,7 @@ export class OutsideRules {
 
   /** Whether what a file allows counts: a project's file has the content that the user trusts. */
   readonly #isBelieved = ({ path, owner }: SettingsFile): boolean => {
-    const { trustFile, project, trustsProject = false } = this.#places;
+    const { trustFile, project, trustsProject = false } = layerOf(this.#places, path);
     const known = this.#believed.get(path);
     if (known !== undefined) return known;
     const isOwn = owner !== "project" || trustsProject;

@@ -4,6 +4,7 @@
 //   - The program reads the event as JSON on its standard input, and its end is an output. Nothing of it
 //     fails the task.
 
+import { resolve } from "node:path";
 import { defineTask } from "@holdfast/runtime";
 
 import type { AgentHook } from "../../record/agent-record.ts";
@@ -49,7 +50,10 @@ export function hookTask(source: WorkspaceSource, scripts: HookScripts | undefin
         outputBytes: OUTPUT_BYTES,
         signal: task.signal,
         tag: task.idempotencyKey,
-        env: { CLAUDE_PROJECT_DIR: workspace.root, IDEMPOTENCY_KEY: task.idempotencyKey },
+        env: {
+          CLAUDE_PROJECT_DIR: resolve(workspace.root, hook.folder ?? "."),
+          IDEMPOTENCY_KEY: task.idempotencyKey,
+        },
       };
       const execution = await start(workspace, run, options, scripts);
       const { end, stdout, stderr } = execution;
