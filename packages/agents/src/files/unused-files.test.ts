@@ -4,6 +4,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { PROJECT_FILES } from "../places/project-inputs.ts";
+import { kindIn } from "./other-tools.ts";
 import { findUnusedFiles } from "./unused-files.ts";
 
 let folder: string;
@@ -38,6 +40,23 @@ test.each([
   [".codex/skills/pdf/SKILL.md", "x", /\.agents\/skills/],
   [".claude/skills/pdf.md", "x", /a skill is a folder/],
   [".claude/skills/pdf/README.md", "x", /no SKILL.md/],
+  [".cursor/hooks.json", "{}", /not run, also not those that forbid/],
+  [".cursor/cli.json", "{}", /not forbidden here/],
+  [".cursorignore", ".env", /agents may read what this file names/],
+  [".cursor/environment.json", "{}", /no session runs it/],
+  [".github/hooks/a.json", "{}", /not run/],
+  [".gemini/settings.json", '{"hooks": {}}', /not run/],
+  [".codex/config.toml", "[hooks]\n", /not run/],
+  [".roo/rules-code/a.md", "x", /rules/],
+  [".roomodes", "x", /\.claude\/agents/],
+  [".kiro/steering/a.md", "x", /rules/],
+  [".kiro/settings/mcp.json", "{}", /\.mcp\.json/],
+  [".windsurf/workflows/a.md", "x", /\.claude\/commands/],
+  [".cline/skills/a/SKILL.md", "x", /\.agents\/skills/],
+  [".clinerules/a.md", "x", /rules/],
+  ["opencode.json", '{"plugin": []}', /not loaded/],
+  [".opencode/tool/a.ts", "x", /\.holdfast\/scripts/],
+  [".claude/invented.json", "{}", /of another tool alone/],
   ["packages/web/.claude/agents/a.md", "x", /start there \(`cd .*packages\/web`\)/],
   ["packages/web/.mcp.json", "{}", /\.mcp\.json of this folder/],
 ])("%s is named", (path, text, reason) => {
@@ -45,6 +64,13 @@ test.each([
   const [[named, why]] = Object.entries(found()) as [[string, string]];
   expect(`p/${path}`.startsWith(named)).toBe(true);
   expect(why).toMatch(reason);
+});
+
+test("no place that is read is named", () => {
+  for (const place of Object.keys(PROJECT_FILES)) {
+    const [folder = "", name] = place.split("/");
+    if (name !== undefined) expect(kindIn(folder, name), place).toBeUndefined();
+  }
 });
 
 test("a file that is read, or that says nothing of this kind, is not named", () => {

@@ -1,5 +1,5 @@
 // `findUnusedFiles`: files of other tools in a project that no session uses, each with the reason and the way to
-// use it. They are looked for by their names, and hardly any is read.
+// use it. They are looked for by their names, and hardly any is read. `other-tools.ts` has the kinds.
 //
 //   - Nothing that a person wrote for another tool is left out without a word. Fields of a file that is read
 //     stand in the report of that file.
@@ -8,81 +8,112 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { MIB } from "@holdfast/core";
-import { foldersIn, layersOf, realPath, workFolderOf, type AgentPlaces } from "../places/agent-places.ts";
+import {
+  foldersIn,
+  layersOf,
+  namesIn,
+  realPath,
+  workFolderOf,
+  type AgentPlaces,
+} from "../places/agent-places.ts";
 import { placesWithoutSkill } from "../places/skill-folders.ts";
+import { kindIn, OTHER_FOLDERS, REASONS, type OtherKind } from "./other-tools.ts";
 
 export interface UnusedFile {
   readonly path: string;
+  /** The kind of file, in a word or two. */
+  readonly kind: string;
   readonly reason: string;
 }
 
-const INSTRUCTIONS = "the instructions of a project are those in AGENTS.md, which may be a link to this file";
-const RULES = "no session reads these rules; what always holds belongs into AGENTS.md";
-const STYLE = "it changes how another tool answers; write it into the text of an agent file";
-const SKILLS = "skills are read in .agents/skills and .claude/skills, which may have links to these";
-const SERVERS = "MCP servers are read in .mcp.json and .vscode/mcp.json";
-
 /** A path from the folder of a project or from the home folder. With `text`, only a file that has it. */
-type Row = readonly [path: string, reason: string, text?: RegExp];
+type Row = readonly [path: string, kind: OtherKind, text?: RegExp];
 
 const ROWS: readonly Row[] = [
-  ["CLAUDE.md", INSTRUCTIONS],
-  ["CLAUDE.local.md", INSTRUCTIONS],
-  [".claude/CLAUDE.md", INSTRUCTIONS],
-  ["GEMINI.md", INSTRUCTIONS],
-  ["AGENT.md", INSTRUCTIONS],
-  [".github/copilot-instructions.md", INSTRUCTIONS],
-  [".cursorrules", INSTRUCTIONS],
-  [".windsurfrules", INSTRUCTIONS],
-  [".clinerules", RULES],
-  [".claude/rules", RULES],
-  [".cursor/rules", RULES],
-  [".windsurf/rules", RULES],
-  [".github/instructions", RULES],
-  [".claude/output-styles", STYLE],
-  [
-    ".github/chatmodes",
-    "Copilot reads chat modes as agents in .github/agents: move NAME.chatmode.md to NAME.agent.md",
-  ],
-  [".cursor/agents", "agents of this tool are not read; their files belong into .claude/agents"],
-  [".cursor/commands", "commands of this tool are not read; a conversation has those in .claude/commands"],
-  [".windsurf/workflows", "commands of this tool are not read; a conversation has those in .claude/commands"],
-  [".github/skills", SKILLS],
-  [".codex/skills", SKILLS],
-  [".gemini/skills", SKILLS],
-  [".opencode/skills", SKILLS],
-  [".opencode/skill", SKILLS],
-  [".cursor/skills", SKILLS],
-  [".cursor/mcp.json", SERVERS],
-  [".gemini/settings.json", SERVERS, /"mcpServers"/],
-  [".codex/config.toml", SERVERS, /^\s*\[mcp_servers\b/m],
+  ["CLAUDE.md", "instructions"],
+  ["CLAUDE.local.md", "instructions"],
+  ["GEMINI.md", "instructions"],
+  ["AGENT.md", "instructions"],
+  ["AGENTS.override.md", "instructions"],
+  [".cursorrules", "instructions"],
+  [".windsurfrules", "instructions"],
+  [".roorules", "rules"],
+  [".clinerules", "rules"],
+  [".roomodes", "agents"],
+  ...[".cursorignore", ".geminiignore", ".aiexclude", ".clineignore", ".rooignore", ".codeiumignore"].map(
+    (path): Row => [path, "denied files"],
+  ),
+  [".kiroignore", "denied files"],
+  [".aiignore", "denied files"],
+  [".worktreeinclude", "set-up"],
+  ["gemini-extension.json", "plugins"],
+  ...[".claude-plugin", ".cursor-plugin", ".codex-plugin"].map((path): Row => [path, "plugins"]),
+  [".github/copilot-instructions.md", "instructions"],
+  [".github/instructions", "rules"],
+  [".github/chatmodes", "chat modes"],
+  [".github/skills", "skills"],
+  [".github/hooks", "hooks"],
+  [".github/mcp.json", "servers"],
+  [".github/copilot", "settings"],
+  [".vscode/settings.json", "instructions", /"github\.copilot\.chat\.\w+\.instructions"/],
+  [".gemini/settings.json", "servers", /"mcpServers"/],
+  [".gemini/settings.json", "hooks", /"hooks"\s*:/],
+  [".codex/config.toml", "servers", /^\s*\[mcp_servers\b/m],
+  [".codex/config.toml", "hooks", /^\s*\[+hooks\b|^\s*hooks\s*=/m],
   ...["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"].flatMap(
     (path): Row[] => [
-      [path, SERVERS, /"mcp"\s*:/],
-      [
-        path,
-        "its agents are not read here; `holdfast agents import FILE` writes them as files",
-        /"agent"\s*:/,
-      ],
+      [path, "servers", /"mcp"\s*:/],
+      [path, "agents of settings", /"agent"\s*:/],
+      [path, "commands", /"command"\s*:\s*\{/],
+      [path, "rules", /"instructions"\s*:/],
+      [path, "plugins", /"plugin"\s*:/],
     ],
   ),
 ];
 
 const HOME_ROWS: readonly Row[] = [
-  [".claude/CLAUDE.md", INSTRUCTIONS],
-  [".codex/AGENTS.md", INSTRUCTIONS],
-  [".gemini/GEMINI.md", INSTRUCTIONS],
-  [".config/opencode/AGENTS.md", INSTRUCTIONS],
-  [".claude/rules", RULES],
-  [".claude/output-styles", STYLE],
-  [".codex/skills", SKILLS],
-  [".gemini/skills", SKILLS],
-  [".config/opencode/skills", SKILLS],
-  [".copilot/skills", SKILLS],
-  [".claude.json", SERVERS, /"mcpServers"/],
-  [".cursor/mcp.json", SERVERS],
-  [".gemini/settings.json", SERVERS, /"mcpServers"/],
-  [".codex/config.toml", SERVERS, /^\s*\[mcp_servers\b/m],
+  [".claude/CLAUDE.md", "instructions"],
+  [".codex/AGENTS.md", "instructions"],
+  [".codex/AGENTS.override.md", "instructions"],
+  [".gemini/GEMINI.md", "instructions"],
+  [".gemini/system.md", "instructions"],
+  [".config/opencode/AGENTS.md", "instructions"],
+  [".copilot/copilot-instructions.md", "instructions"],
+  [".codeium/windsurf/memories/global_rules.md", "instructions"],
+  [".claude/rules", "rules"],
+  [".cursor/rules", "rules"],
+  [".roo/rules", "rules"],
+  [".kiro/steering", "rules"],
+  ["Documents/Cline/Rules", "rules"],
+  [".claude/output-styles", "style"],
+  ...[".codex", ".gemini", ".config/opencode", ".copilot", ".cursor", ".roo", ".kiro", ".cline"].map(
+    (folder): Row => [`${folder}/skills`, "skills"],
+  ),
+  [".codeium/windsurf/skills", "skills"],
+  [".cursor/agents", "agents"],
+  [".kiro/agents", "agents"],
+  [".cursor/commands", "commands"],
+  [".roo/commands", "commands"],
+  [".kiro/prompts", "commands"],
+  [".codeium/windsurf/global_workflows", "commands"],
+  ["Documents/Cline/Workflows", "commands"],
+  [".cursor/hooks.json", "hooks"],
+  [".codex/hooks.json", "hooks"],
+  [".gemini/settings.json", "hooks", /"hooks"\s*:/],
+  [".copilot/hooks", "hooks"],
+  [".codeium/windsurf/hooks.json", "hooks"],
+  ["Documents/Cline/Hooks", "hooks"],
+  [".cursor/cli-config.json", "permissions", /"permissions"/],
+  [".claude.json", "servers", /"mcpServers"/],
+  [".cursor/mcp.json", "servers"],
+  [".gemini/settings.json", "servers", /"mcpServers"/],
+  [".codex/config.toml", "servers", /^\s*\[mcp_servers\b/m],
+  [".copilot/mcp-config.json", "servers"],
+  [".codeium/windsurf/mcp_config.json", "servers"],
+  [".kiro/settings/mcp.json", "servers"],
+  [".gemini/extensions", "plugins"],
+  [".config/opencode/plugins", "plugins"],
+  [".config/opencode/plugin", "plugins"],
 ];
 
 /** A folder that has one of these has files for agents. */
@@ -123,20 +154,43 @@ export function findUnusedFiles(
     ...(isHome
       ? []
       : [
-          ...folders.flatMap((folder) => [...rowsIn(folder, ROWS), ...placesWithoutSkill(folder)]),
+          ...folders.flatMap((folder) => [
+            ...rowsIn(folder, ROWS),
+            ...entriesIn(folder),
+            ...withoutSkill(folder),
+          ]),
           ...packagesIn(workFolderOf(places)),
         ]),
-    ...(ofHome === undefined ? [] : [...rowsIn(ofHome, HOME_ROWS), ...placesWithoutSkill(ofHome)]),
+    ...(ofHome === undefined ? [] : [...rowsIn(ofHome, HOME_ROWS), ...withoutSkill(ofHome)]),
   ];
 }
 
 function rowsIn(root: string, rows: readonly Row[]): readonly UnusedFile[] {
-  return rows.flatMap(([name, reason, text]) => {
+  return rows.flatMap(([name, kind, text]) => {
     const path = join(root, name);
     if (!hasContent(path) || (text !== undefined && !text.test(textOf(path)))) return [];
-    if (reason === INSTRUCTIONS && isRead(path, join(root, "AGENTS.md"))) return [];
-    return [{ path, reason }];
+    return unused(path, kind, root);
   });
+}
+
+/** What lies in the folders of other tools and is not read. */
+function entriesIn(root: string): readonly UnusedFile[] {
+  return OTHER_FOLDERS.flatMap((folder) =>
+    namesIn(join(root, folder)).flatMap((name) => {
+      const kind = kindIn(folder, name);
+      const path = join(root, folder, name);
+      return kind === undefined || !hasContent(path) ? [] : unused(path, kind, root);
+    }),
+  );
+}
+
+function unused(path: string, kind: OtherKind, root: string): readonly UnusedFile[] {
+  if (kind === "instructions" && isRead(path, join(root, "AGENTS.md"))) return [];
+  return [{ path, kind, reason: REASONS[kind] }];
+}
+
+function withoutSkill(root: string): readonly UnusedFile[] {
+  return placesWithoutSkill(root).map((place) => ({ ...place, kind: "no skill" }));
 }
 
 /** A folder counts with what is in it. */
@@ -177,7 +231,8 @@ function packagesIn(project: string): readonly UnusedFile[] {
     looked += here.length;
     for (const folder of here.filter((one) => !isProject(one))) {
       const names = OF_PACKAGE.filter((name) => hasContent(join(folder, name)));
-      if (names.length > 0) found.push({ path: folder, reason: reasonOfPackage(folder, names) });
+      if (names.length > 0)
+        found.push({ path: folder, kind: "package", reason: reasonOfPackage(folder, names) });
     }
     ahead = here.filter((one) => !isProject(one)).flatMap((one) => foldersIn(one).map(({ path }) => path));
   }

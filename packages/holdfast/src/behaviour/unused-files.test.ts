@@ -21,15 +21,14 @@ test("a start names them in one line, and what the report advises for a package 
   const started = await project.run("run", "top", "x");
   expect(started.code, started.stderr).toBe(0);
   expect(started.stderr).toContain(
-    "not used here: CLAUDE.md, packages/the web, hooks of PermissionRequest in .claude/settings.json (`",
+    "not used here: CLAUDE.md (instructions), packages/the web (package), hooks of PermissionRequest in .claude/settings.json (`",
   );
 
   const { stdout } = await project.run("agents", "check");
   expect(stdout).toContain("  CLAUDE.md: the instructions of a project are those in AGENTS.md");
   expect(stdout).toContain("  /ship: .claude/commands/ship.md; allowed-tools of the file: without effect");
-  const [, advice = ""] = /`(mkdir [^`]+)`/.exec(stdout) ?? [];
-  expect((await project.shell(advice)).code).toBe(0);
-  const listed = await project.finish(["agents", "list"], { folder: "packages/the web" });
+  const [, advice = ""] = /`(cd [^`]+)`/.exec(stdout) ?? [];
+  const listed = await project.shell(`${advice} && holdfast agents list`);
   expect(listed.stdout).toMatch(/^webber +untrusted/m);
 });
 

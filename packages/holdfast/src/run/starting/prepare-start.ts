@@ -83,12 +83,14 @@ async function environmentOf(args: Arguments) {
 /** The most files of other tools that one note names. */
 const UNUSED_MAX = 12;
 
-/** One line that names the files of other tools which no session uses, and events whose hooks are not run. */
+/** One line that names the files of other tools which no session uses, with their kinds, and events whose hooks are not run. */
 async function noteUnusedFiles(io: Io): Promise<void> {
   const { findUnusedFiles, readHookFiles } = await import("@holdfast/agents");
   const places = agentPlaces(io);
   const unused = [
-    ...findUnusedFiles(places).map(({ path }) => shownPath(path, io)),
+    ...Map.groupBy(findUnusedFiles(places), ({ path }) => path)
+      .entries()
+      .map(([path, files]) => `${shownPath(path, io)} (${files.map(({ kind }) => kind).join(", ")})`),
     ...readHookFiles(places).flatMap(({ path, verdicts }) => {
       const events = verdicts.flatMap(({ field, verdict }) =>
         verdict === "ignored" ? (/^hooks\.(\w+)$/.exec(field)?.[1] ?? []) : [],
