@@ -57,3 +57,45 @@ for (const [what, end] of [
     },
   );
 }
+
+// Another process owns the database, and runs nothing of the session whose process is gone.
+test(
+  "a session whose process was killed is shown as interrupted beside the living processes of others",
+  ofCampaign,
+  async () => {
+    const started: HoldfastProcess[] = [];
+    for (const name of ["first", "second", "third"]) {
+      const log = project.path(`${name}.log`);
+      started.push(project.start(["run", "gate.ts", "--session", name, "--input", JSON.stringify(log)]));
+      await vi.waitFor(() => expect(readFileSync(log, "utf8")).toBe("one\ntwo\n"), 15_000);
+    }
+    const [owner, client, last] = started;
+    const expectShown = async (shown: Readonly<Record<string, "working" | "interrupted">>): Promise<void> => {
+      const { stdout: list } = await project.run("list");
+      const { stdout: top } = await project.run("top");
+      for (const [name, status] of Object.entries(shown)) {
+        const isRun = status === "working";
+        expect(list).toMatch(new RegExp(`${name} +${status} .*${isRun ? "" : "somebody to resume it"}`));
+        expect(top).toMatch(new RegExp(`${status} +gate +${name} `));
+        const { stdout: show } = await project.run("show", name);
+        expect(show).toContain(isRun ? "has the database open" : "(interrupted: no process is running it)");
+      }
+    };
+    await expectShown({ first: "working", second: "working", third: "working" });
+    client!.kill("SIGKILL");
+    await client!.finished;
+    await vi.waitFor(
+      () => expectShown({ first: "working", second: "interrupted", third: "working" }),
+      15_000,
+    );
+    owner!.kill("SIGKILL");
+    await owner!.finished;
+    await vi.waitFor(
+      () => expectShown({ first: "interrupted", second: "interrupted", third: "working" }),
+      15_000,
+    );
+    last!.kill("SIGKILL");
+    await last!.finished;
+    await expectShown({ first: "interrupted", second: "interrupted", third: "interrupted" });
+  },
+);

@@ -22,7 +22,7 @@ import { describeWaits, statusText } from "@holdfast/terminal/view/describe-sess
 import { duration, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { asTrees, cancelText, walk } from "@holdfast/terminal/view/session-tree";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
-import { findOwner } from "../place/project-storage.ts";
+import { findDriver } from "../place/project-storage.ts";
 
 const LIMIT = 50;
 
@@ -119,7 +119,7 @@ async function linesOf(
 ): Promise<string> {
   if (sessions.length === 0) return "";
   const now = Date.now();
-  const hasOwner = await isOwned(sessions, database);
+  const isDriven = await drivenOf(sessions, database);
   const isElsewhere = database.coordinator !== undefined;
   const costOf = (session: Session): string => {
     const cost = costs.get(session.sessionId) ?? session.cost;
@@ -132,9 +132,9 @@ async function linesOf(
       .map(({ what, until }) => what + until)
       .join("; ");
     return [
-      !hasOwner && isLost(session)
+      !isDriven(session) && isLost(session)
         ? "nothing: it was ephemeral, and was lost with its process"
-        : !hasOwner && isOnRun(session)
+        : !isDriven(session) && isOnRun(session)
           ? "somebody to resume it"
           : paused === undefined
             ? waitsFor
@@ -150,7 +150,7 @@ async function linesOf(
   };
   const rows = [...walk(asTrees(sessions))].map(({ session, depth }) => [
     "  ".repeat(depth) + session.sessionId,
-    statusText(session, hasOwner),
+    statusText(session, isDriven(session)),
     plainLine(session.agent.name, 40),
     `${duration(now - session.updatedAt)} ago`,
     costOf(session),
@@ -166,10 +166,15 @@ function isOnRun({ status }: Session): boolean {
   return status === "submitted" || status === "working" || status === "cancelling";
 }
 
-/** Whether a process has the database: then it may be running any of these. */
-async function isOwned(sessions: readonly Session[], database: Database): Promise<boolean> {
-  if (!sessions.some((session) => isOnRun(session) || isLost(session))) return true;
-  return database.coordinator !== undefined || (await findOwner(database)) !== undefined;
+/** The sessions that a process may be running. */
+async function drivenOf(
+  sessions: readonly Session[],
+  database: Database,
+): Promise<(session: Session) => boolean> {
+  const isAsked = sessions.some((session) => isOnRun(session) || isLost(session));
+  if (database.coordinator !== undefined || !isAsked) return () => true;
+  const driver = await findDriver(database, sessions);
+  return (session) => driver?.isDriven(session) === true;
 }
 
 function readStatus(args: Arguments): SessionStatus | undefined {

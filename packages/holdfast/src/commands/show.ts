@@ -9,7 +9,7 @@ import {
   type TaskPicture,
 } from "@holdfast/terminal/view/session-picture";
 import { AnswerPrincipals } from "../place/answer-principals.ts";
-import { findOwner } from "../place/project-storage.ts";
+import { findDriver } from "../place/project-storage.ts";
 import { findDatabase, type Database } from "../place/project.ts";
 import { findPlace, withReaderOfMeant } from "../place/find-session.ts";
 import { pictureText, taskText } from "@holdfast/terminal/view/picture-text";
@@ -76,6 +76,9 @@ function placeOf(sessionId: string, database: Database, reader: StorageReader): 
     ...defined({ principalOf: principals && ((signalId: string) => principals.of(signalId)) }),
     run: async () =>
       coordinator && (await (await import("../place/coordinator-call.ts")).readRunOf(coordinator, sessionId)),
-    ownerPid: () => findOwner(database),
+    ownerPid: async (session) => {
+      const driver = await findDriver(database, [session]);
+      return driver?.isDriven(session) === true ? driver.pid : undefined;
+    },
   };
 }

@@ -13,7 +13,7 @@ import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "@holdfast/terminal/frame/command";
 import { isAuthorsFault, describeWaits, statusText } from "@holdfast/terminal/view/describe-session";
 import { newestFirst } from "../place/find-session.ts";
-import { findOwner } from "../place/project-storage.ts";
+import { findDriver } from "../place/project-storage.ts";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { count, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import type { Database } from "../place/project.ts";
@@ -67,7 +67,7 @@ export async function examine(database: Database, io: Io): Promise<Examination> 
     return { ...base, database: { ...place, exists: false }, problems: [], ...nothing, exitCode: 0 };
   }
   const { size, mode } = statSync(path);
-  const ownerPid = await findOwner(database);
+  const ownerPid = (await findDriver(database))?.pid;
   const file = {
     ...place,
     exists: true,

@@ -1,5 +1,5 @@
 // `projectStorage`: the database of a project for a process that stays long and owns nothing, such as
-// `holdfast ui`. `findOwner`: the process that owns a database.
+// `holdfast ui`. `findDriver`: the process that owns a database, and the sessions that are run.
 //
 //   - Every read opens the file and closes it, so another process may own the database, move it or replace it
 //     at any time. A database that does not exist is empty.
@@ -11,7 +11,7 @@
 
 import { statSync } from "node:fs";
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
-import type { AgentStorage, StorageReader } from "@holdfast/core";
+import { isLost, type AgentStorage, type Session, type StorageReader } from "@holdfast/core";
 import { withReader, withStorage } from "./find-session.ts";
 import type { Database } from "./project.ts";
 
@@ -85,28 +85,46 @@ function stateOfFiles(path: string): string {
 
 const COARSE_MS = 20;
 
-/** The pid of the process that owns it; `undefined` when nobody does, or nobody answers soon. */
-export async function findOwner({
-  path,
-  coordinator,
-}: Pick<Database, "path" | "coordinator">): Promise<number | undefined> {
+/** The process that owns a database, and the sessions that may be running. */
+export interface Driver {
+  readonly pid: number;
+  /**
+   * Whether a process may be running the session. A session that works is claimed by its process. A
+   * session that waits may have left the memory of its process, which claims it again.
+   */
+  isDriven(session: Session): boolean;
+}
+
+/**
+ * The owner of a database; `undefined` when there is none, or it does not answer soon.
+ *
+ * @param sessions those that `isDriven` is asked about.
+ */
+export async function findDriver(
+  { path, coordinator }: Pick<Database, "path" | "coordinator">,
+  sessions: readonly Session[] = [],
+): Promise<Driver | undefined> {
   if (coordinator !== undefined) return undefined;
-  const { connectSqliteStorage } = await import("@holdfast/storage/sqlite");
-  const connecting = connectSqliteStorage({ path });
+  const { askSqliteOwner } = await import("@holdfast/storage/sqlite");
+  const ids = sessions.filter(isHeldByDriver).map(({ sessionId }) => sessionId);
   const timer = Promise.withResolvers<undefined>();
   const timeout = setTimeout(timer.resolve, PATIENCE_MS, undefined);
   try {
-    const storage = await Promise.race([connecting, timer.promise]);
-    if (storage === undefined) {
-      void connecting.then((late) => late?.close()).catch(() => {});
-      return undefined;
-    }
-    await storage.close();
-    const owner: unknown = "owner" in storage ? storage.owner : undefined;
-    return typeof owner === "object" && owner !== null && "pid" in owner ? Number(owner.pid) : undefined;
+    const answer = await Promise.race([askSqliteOwner({ path }, ids), timer.promise]);
+    if (answer === undefined) return undefined;
+    const claimed = new Set(answer.claimed);
+    return {
+      pid: answer.owner.pid,
+      isDriven: (session) => !isHeldByDriver(session) || claimed.has(session.sessionId),
+    };
   } catch {
     return undefined;
   } finally {
     clearTimeout(timeout);
   }
+}
+
+/** Whether only the process that has claimed it can be running it. */
+function isHeldByDriver(session: Session): boolean {
+  return session.status === "working" || session.status === "cancelling" || isLost(session);
 }

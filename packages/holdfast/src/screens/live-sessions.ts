@@ -14,7 +14,7 @@ import {
 import type { Look } from "@holdfast/terminal/frame/command";
 import { count, duration, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { Readers } from "../place/find-session.ts";
-import { findOwner } from "../place/project-storage.ts";
+import { findDriver } from "../place/project-storage.ts";
 import type { Database } from "../place/project.ts";
 import { moment, paintStatus } from "@holdfast/terminal/view/describe-session";
 import type { CostReader } from "@holdfast/terminal/view/session-cost";
@@ -57,7 +57,7 @@ export async function readLive(
   const bySession = new Map(found.map((one) => [one.session, one]));
   const ordered = inLiveOrder(found.map(({ session }) => session)).map((session) => bySession.get(session)!);
   const shown = ordered.slice(0, limit);
-  const driven = await drivenPlaces(readers, shown);
+  const driven = await drivenSessions(readers, shown);
   const blocked = await blockedIn(shown);
   const spent = await costs.costs(shown);
   return {
@@ -65,11 +65,11 @@ export async function readLive(
     sessions: shown.map(({ session, place }, at) => ({
       session,
       place,
-      isDriven: driven.has(place),
+      isDriven: driven.has(session),
       cost: spent[at],
       why: whyText(plainSession(session, blocked.get(session.sessionId)), {
         isElsewhere: place.coordinator !== undefined,
-        isDriven: driven.has(place),
+        isDriven: driven.has(session),
         when: (time) => moment(time, now),
       }),
     })),
@@ -93,19 +93,20 @@ function isOnRun({ status }: Session): boolean {
   return status === "submitted" || status === "working" || status === "cancelling";
 }
 
-/** The places in which a process can run sessions. Only sessions that should be running make it worth a question. */
-async function drivenPlaces(
+/** The sessions that a process may be running. Only sessions that should be running make it worth a question. */
+async function drivenSessions(
   readers: Readers,
   shown: readonly { readonly session: Session; readonly place: Database }[],
-): Promise<ReadonlySet<Database>> {
-  const places = await Promise.all(
+): Promise<ReadonlySet<Session>> {
+  const driven = await Promise.all(
     readers.map(async ({ place }) => {
-      if (place.coordinator !== undefined) return place;
-      if (!shown.some((one) => one.place === place && isOnRun(one.session))) return place;
-      return (await findOwner(place)) === undefined ? undefined : place;
+      const here = shown.filter((one) => one.place === place).map(({ session }) => session);
+      if (place.coordinator !== undefined || !here.some(isOnRun)) return here;
+      const driver = await findDriver(place, here);
+      return here.filter((session) => driver?.isDriven(session) === true);
     }),
   );
-  return new Set(places.filter((place) => place !== undefined));
+  return new Set(driven.flat());
 }
 
 /** A row of storage as the view reads it. */

@@ -2,6 +2,7 @@
 // readers.
 
 export {
+  askSqliteOwner,
   connectSqliteStorage,
   isMarkedDatabase,
   markDatabase,
@@ -10,6 +11,7 @@ export {
   ownSqliteStorage,
   withSqliteStorage,
   type OpenSqlite,
+  type OwnerAnswer,
   type SqliteFileReader,
   type SqliteFileStorage,
   type StorageAccess,

@@ -150,6 +150,27 @@ export async function connectSqliteStorage({
   return client === undefined ? undefined : shared(path, client);
 }
 
+/** The process that owns a database, and those of the sessions that it or another process holds. */
+export interface OwnerAnswer {
+  readonly owner: OwnerInfo;
+  readonly claimed: readonly string[];
+}
+
+/** Ask the owner of a database, if there is one. Nothing is claimed, and the database gets no new owner. */
+export async function askSqliteOwner(
+  { path }: { readonly path: string },
+  sessionIds: readonly string[],
+): Promise<OwnerAnswer | undefined> {
+  const paths = findPaths(path);
+  const client = paths && (await connectToOwner(paths, HELLO_TIMEOUT_MS));
+  if (client === undefined) return undefined;
+  try {
+    return { owner: client.owner, claimed: await client.claimed(sessionIds) };
+  } finally {
+    await client.close();
+  }
+}
+
 function shared(path: string, client: SocketStorage): SharedStorage {
   const reach = (): Promise<Line> => reachLine({ path, create: false });
   return new SharedStorage({ path, first: { role: "client", storage: client }, reach });

@@ -291,10 +291,7 @@ function isGone({ session, ownerPid, isElsewhere }: Picture): boolean {
   return isLost(session) && ownerPid === undefined && !isElsewhere;
 }
 
-/**
- * The process that may be running the session. Only the owner knows for sure, and it is not asked: a look
- * must not disturb.
- */
+/** The process that may be running the session. */
 function runBy({ session, ownerPid, isElsewhere }: Picture, { paint }: Look): string {
   if (isEnded(session.status) || session.move !== undefined || isElsewhere) return "";
   if (ownerPid !== undefined) return paint.dim(`  (process ${ownerPid} has the database open)`);

@@ -87,7 +87,7 @@ export interface Picture {
    * nothing to do.
    */
   readonly run: RunJson | undefined;
-  /** The process that owns the database. */
+  /** The process that owns the database, where a process may be running the session. */
   readonly ownerPid: number | undefined;
 }
 
@@ -99,8 +99,8 @@ export interface SessionPlace {
   principalOf?(signalId: string): Promise<string | undefined>;
   /** The run that a coordinator has for it. */
   run(): Promise<RunJson | undefined>;
-  /** The process that owns the database. */
-  ownerPid(): Promise<number | undefined>;
+  /** The process that owns the database, where a process may be running the session. */
+  ownerPid(session: Session): Promise<number | undefined>;
 }
 
 export async function readPicture(
@@ -162,7 +162,7 @@ export async function readPicture(
     pending,
     isElsewhere,
     run,
-    ownerPid: isEnded(session.status) ? undefined : await place.ownerPid(),
+    ownerPid: isEnded(session.status) ? undefined : await place.ownerPid(session),
   };
 }
 

@@ -48,6 +48,11 @@ export class ClientClaims {
     this.#driver.prepare("DELETE FROM meta WHERE key = ?").run(`${KEY}${client}`);
   }
 
+  /** The sessions, among these, that a process holds by any claim. Nothing is read. */
+  claimed(sessionIds: readonly string[]): readonly string[] {
+    return sessionIds.filter((sessionId) => this.#heads.isClaimed(sessionId));
+  }
+
   /**
    * The releases of the claims that a process does not have.
    *

@@ -181,6 +181,11 @@ export class SocketStorage implements AgentStorage {
     return this.#ask("heldClaims", { ...query, limit: finite(query.limit) });
   }
 
+  /** The sessions, among these, that a process holds. */
+  claimed(sessionIds: readonly string[]): Promise<readonly string[]> {
+    return this.#ask("claimed", { sessionIds });
+  }
+
   load(sessionId: string): Promise<SessionSnapshot | undefined> {
     return this.#ask("load", { sessionId });
   }

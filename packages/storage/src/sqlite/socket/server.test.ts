@@ -6,7 +6,7 @@ import { connect, type Socket } from "node:net";
 import type { Change } from "@holdfast/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import { connectSqliteStorage, ownSqliteStorage } from "../index.ts";
+import { askSqliteOwner, connectSqliteStorage, ownSqliteStorage } from "../index.ts";
 import type { SqliteStorage } from "../engine/sqlite-storage.ts";
 import { newFolder } from "../testing/folder.ts";
 import { LINE_BYTES_MAX } from "./wire.ts";
@@ -322,4 +322,21 @@ test("socket-server-3: a connection does not release the claims of sessions that
   await client.close();
   const changes = released.mock.calls.flatMap(([groups]) => groups.flatMap((group) => group.changes));
   expect(changes).toMatchObject([{ type: "release_claim", sessionId: "ses-4" }]);
+});
+
+test("the owner answers which sessions a process holds, be it the owner or another one", async () => {
+  await owner.commit([creating("ses-2"), creating("ses-3")], 1);
+  const client = (await connectSqliteStorage({ path: owner.path }))!;
+  const held = { owner: "o", now: 2, leaseMs: Infinity };
+  await owner.claim({ sessionId: "ses-1", ...held });
+  await client.claim({ sessionId: "ses-2", ...held });
+  const asked = ["ses-1", "ses-2", "ses-3", "none"];
+  expect(await askSqliteOwner(owner, asked)).toMatchObject({
+    owner: { pid: process.pid },
+    claimed: ["ses-1", "ses-2"],
+  });
+  await client.close();
+  await vi.waitFor(async () => expect((await askSqliteOwner(owner, asked))?.claimed).toEqual(["ses-1"]));
+  await owner.close();
+  expect(await askSqliteOwner(owner, asked)).toBeUndefined();
 });

@@ -173,6 +173,8 @@ export class StorageServer {
         return storage.conversation(text(params, "sessionId"), number(params, "leaf"));
       case "due":
         return storage.due(asked);
+      case "claimed":
+        return storage.clients.claimed((params as { readonly sessionIds: readonly string[] }).sessionIds);
       case "reader.sessions":
         return storage.reader.sessions(asked);
       case "reader.session":

@@ -26,8 +26,8 @@ export interface Hello extends OwnerInfo {
   readonly database: string;
 }
 
-/** A process holds claims (`Holding`), or has none any more. */
-type ClientMethod = "hold" | "leave";
+/** A process holds claims (`Holding`), or has none any more; or it asks which sessions any process holds. */
+type ClientMethod = "hold" | "leave" | "claimed";
 
 export interface Request {
   readonly id: number;
@@ -69,12 +69,17 @@ export function parseRequest(line: string): Request | { readonly id: number } | 
 
 function isClientCall(method: unknown, params: unknown): boolean {
   if (!isObject(params)) return false;
+  if (method === "claimed") return isTexts(params["sessionIds"]);
   return method === "leave" || (method === "hold" && isHolding(params));
 }
 
 function isHolding({ client, mark, claims }: Record<string, unknown>): boolean {
   const isMark = mark === undefined || readMark(JSON.stringify(mark)) !== undefined;
   return Number.isSafeInteger(client) && (client as number) > 1 && isMark && isClaims(claims);
+}
+
+function isTexts(texts: unknown): boolean {
+  return Array.isArray(texts) && texts.every((text) => typeof text === "string");
 }
 
 function isClaims(claims: unknown): boolean {
