@@ -2,6 +2,7 @@
 // never updated over the network.
 
 import type { Prices } from "@holdfast/core";
+import type { Provider } from "@pydantic/genai-prices";
 
 import { genaiPrices } from "../lazy-packages.ts";
 import type { ModelUsage } from "./model-provider.ts";
@@ -15,16 +16,15 @@ export function costMicroUsd(
   model: string,
   usage: Omit<ModelUsage, "costMicroUsd">,
 ): number | undefined {
-  const priced = genaiPrices().calcPrice(
-    {
-      input_tokens: usage.inputTokens,
-      output_tokens: usage.outputTokens,
-      cache_read_tokens: usage.cacheReadTokens,
-      cache_write_tokens: usage.cacheWriteTokens,
-    },
-    model,
-    prices,
-  );
+  const provider = findPriced(prices, model);
+  if (provider === undefined) return undefined;
+  const tokens = {
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cache_read_tokens: usage.cacheReadTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+  };
+  const priced = genaiPrices().calcPrice(tokens, model, { provider });
   if (priced === null) return undefined;
   // Whole thousandths first: 0.0045 dollars are 4500.000000000001 millionths to a computer, and would be
   // rounded up.
@@ -35,7 +35,22 @@ export function costMicroUsd(
 export function contextWindow(name: string): number | undefined {
   const [providerId = "", ...rest] = name.split("/");
   if (!PROVIDERS.includes(providerId)) return undefined;
-  return genaiPrices().calcPrice({ input_tokens: 1 }, rest.join("/"), { providerId })?.model.context_window;
+  return findPriced({ providerId }, rest.join("/"))?.models[0]?.context_window;
+}
+
+/** A few models are used again and again, and a search compares hundreds of patterns. */
+const found = new Map<string, Provider | undefined>();
+const FOUND_MAX = 100;
+
+/** The provider in the price table, with the one of its models that has this name. */
+function findPriced(prices: PriceList, model: string): Provider | undefined {
+  const key = JSON.stringify([prices, model]);
+  if (!found.has(key)) {
+    if (found.size === FOUND_MAX) found.clear(); // Names come from servers.
+    const priced = genaiPrices().calcPrice({ input_tokens: 1 }, model, prices);
+    found.set(key, priced === null ? undefined : { ...priced.provider, models: [priced.model] });
+  }
+  return found.get(key);
 }
 
 export function isPriced(prices: PriceList, model: string): boolean {
