@@ -88,9 +88,9 @@ async function noteUnusedFiles(io: Io): Promise<void> {
   const { findUnusedFiles, readHookFiles } = await import("@holdfast/agents");
   const places = agentPlaces(io);
   const unused = [
-    ...Map.groupBy(findUnusedFiles(places), ({ path }) => path)
-      .entries()
-      .map(([path, files]) => `${shownPath(path, io)} (${files.map(({ kind }) => kind).join(", ")})`),
+    ...[...Map.groupBy(findUnusedFiles(places), ({ path }) => path)].map(
+      ([path, files]) => `${shownPath(path, io)} (${files.map(({ kind }) => kind).join(", ")})`,
+    ),
     ...readHookFiles(places).flatMap(({ path, verdicts }) => {
       const events = verdicts.flatMap(({ field, verdict }) =>
         verdict === "ignored" ? (/^hooks\.(\w+)$/.exec(field)?.[1] ?? []) : [],
