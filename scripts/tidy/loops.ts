@@ -25,6 +25,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "coordinator/src/services/ended-runs.ts",
     "coordinator/src/services/storage-service.ts",
     "holdfast/src/commands/logs.ts",
+    "holdfast/src/run/background.ts",
     "holdfast/src/run/drive/drive.ts",
     "holdfast/src/stack/log-reader.ts",
   ],

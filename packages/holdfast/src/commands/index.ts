@@ -25,6 +25,10 @@ export const GROUPS = [
         summary: "Continue a session that no process is running",
         load: async () => (await import("./resume.ts")).resume,
       },
+      attach: {
+        summary: "Follow a session that another process runs, and answer its questions",
+        load: async () => (await import("./people/attach.ts")).attach,
+      },
       schedule: {
         summary: "Start sessions, or send signals, at recurring times",
         load: async () => (await import("./schedule.ts")).schedule,

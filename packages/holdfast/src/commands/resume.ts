@@ -1,6 +1,7 @@
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
 import {
+  DETACH_OPTION,
   SESSION_OR_LAST,
   GRACE_OPTION,
   SECRET_STDIN_OPTION,
@@ -15,6 +16,7 @@ import { agentOf, sessionOf } from "../run/recorded-agent.ts";
 import { showEndedBefore } from "@holdfast/terminal/view/session-end";
 import { isRunByStack } from "../run/starting/start-plan.ts";
 import { follow } from "../run/starting/start.ts";
+import { runInBackground } from "../run/background.ts";
 import { driveCall } from "../run/drive/drive-call.ts";
 
 export const resume: Command = {
@@ -31,6 +33,7 @@ export const resume: Command = {
     "secret-stdin": SECRET_STDIN_OPTION,
     grace: GRACE_OPTION,
     verbose: VERBOSE_OPTION,
+    detach: { ...DETACH_OPTION, excludes: ["secret-stdin", "park"] },
     park: {
       help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
     },
@@ -52,6 +55,10 @@ export const resume: Command = {
     if (args.has("last") && session.status === "paused" && session.pauseReason === "poison")
       throw refusePoison(session, io); // A loop of restarts must not try it again and again.
     const agent = await agentOf(session, database, args, io);
+    if (args.has("detach")) {
+      const { options } = resume;
+      return runInBackground({ command: "resume", options, words: [sessionId], sessionId }, args, io);
+    }
     const acceptDrift = args.has("accept-drift");
     const begin = (runtime: Runtime) => runtime.resume(sessionId, { acceptDrift });
     return driveCall({ agent, sessionId, database, begin }, args, io);

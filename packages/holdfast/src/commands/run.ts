@@ -1,5 +1,6 @@
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import {
+  DETACH_OPTION,
   GRACE_OPTION,
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
@@ -9,6 +10,7 @@ import {
   ENV_REF_OPTION,
 } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
+import { runInBackground } from "../run/background.ts";
 import { findStarted } from "../run/starting/found-session.ts";
 import { loadStarted, readCall } from "../run/starting/prepare-start.ts";
 import { start } from "../run/starting/start.ts";
@@ -58,6 +60,7 @@ export const run: Command = {
     "secret-stdin": { ...SECRET_STDIN_OPTION, excludes: ["agent"] },
     grace: GRACE_OPTION,
     verbose: VERBOSE_OPTION,
+    detach: { ...DETACH_OPTION, excludes: ["agent", "ephemeral", "continue", "secret-stdin", "park"] },
     park: {
       help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
       excludes: ["ephemeral"],
@@ -117,6 +120,10 @@ export const run: Command = {
       `run claude-code "fix issue 7" --worktree --conversation`,
       "the same, and the build that fails goes back to it: `holdfast signal ID ci @build.log`",
     ],
+    [
+      `run claude-code "fix the failing test" --worktree -d`,
+      "the same in the background: `holdfast attach ID` shows it, `holdfast inbox` what it asks",
+    ],
     ["run deploy.ts --park", "run it until it waits"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
   ],
@@ -127,6 +134,16 @@ export const run: Command = {
       throw refuse(`"${path}" is one argument too many`, args.usage, { fix: "give the input by --input" });
     const call = await readCall(args, { command: "run", text }, io);
     const given = args.has("ephemeral") ? undefined : findDatabase(args, io);
+    if (args.has("detach") && path !== undefined && given !== undefined) {
+      const input = args.has("input") ? { input: call.input } : {};
+      const { options } = run;
+      const { sessionId } = call;
+      return runInBackground(
+        { command: "run", options, words: args.positionals, sessionId, ...input },
+        args,
+        io,
+      );
+    }
     const plan = (facts: Pick<StartFacts, "loaded" | "found" | "database">) =>
       start(planStart(args, { ...call, ...facts }), args, io);
     if (path === undefined) return plan({ loaded: undefined, found: null, database: given });

@@ -128,7 +128,7 @@ test(
     run.kill("SIGINT");
     const { code, stderr } = await run.finished;
     expect(code).toBe(130);
-    expect(stderr).toContain(`holdfast logs a -f --url ${fleet.url}`);
+    expect(stderr).toContain(`holdfast attach a --url ${fleet.url}`);
     expect(await fleet.storage.reader.session("a")).toMatchObject({ status: "submitted" });
   },
 );
@@ -176,7 +176,7 @@ test(
     expect(followed).toMatchObject({
       code: 9,
       stderr: expect.stringMatching(
-        /continue with: holdfast budget f --raise 4steps .*\nand then: holdfast logs f -f/,
+        /continue with: holdfast budget f --raise 4steps .*\nand then: holdfast attach f/,
       ),
     });
     const [, raise] = /continue with: (.*)$/m.exec(followed.stderr) ?? [];

@@ -124,6 +124,14 @@ export async function findDriver(
   }
 }
 
+/** Whether another process may be running the session of this database. */
+export async function isRunElsewhere(database: Database, session: Session): Promise<boolean> {
+  const driver = await findDriver(database, [session]);
+  if (driver?.isDriven(session) !== true) return false;
+  // A process that only looks on owns the database after the one that ran the session has ended.
+  return isHeldByDriver(session) || driver.pid !== process.pid;
+}
+
 /** Whether only the process that has claimed it can be running it. */
 function isHeldByDriver(session: Session): boolean {
   return session.status === "working" || session.status === "cancelling" || isLost(session);

@@ -48,6 +48,7 @@ const KINDS: Readonly<Record<CommandName, "starts" | "passes" | "works">> = {
   run: "works",
   chat: "works",
   resume: "works",
+  attach: "works",
   schedule: "works",
   ui: "starts",
   top: "works",

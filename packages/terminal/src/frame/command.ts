@@ -207,6 +207,12 @@ export const VERBOSE_OPTION: Option = {
   short: "v",
 };
 
+/** The option `--detach` of the commands that run a session. */
+export const DETACH_OPTION: Option = {
+  help: "run it in the background: print the session's id and return (`holdfast attach ID`)",
+  short: "d",
+};
+
 /** The option `--grace` of the commands that run sessions. */
 export const GRACE_OPTION: Option = {
   help: "how long running steps may take to end when the process is stopped, such as 2m (default: 25s)",

@@ -57,6 +57,7 @@ import { findPausedBelow, type PausedBelow } from "@holdfast/terminal/view/stuck
 import { declaresCost } from "../../agents/agent-tree.ts";
 import { reportsTaken } from "./reports-taken.ts";
 import { reportOutcome, type Outcome } from "./report-outcome.ts";
+import { lookOn } from "./look-on.ts";
 import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
 import { noteUnheeded } from "./unheeded-demands.ts";
 import { modelPrices } from "@holdfast/agents/prices";
@@ -115,7 +116,7 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
     database === undefined
       ? "the session is ephemeral and will be lost"
       : options.agent === undefined
-        ? "the session continues at its coordinator"
+        ? "the session goes on where it runs"
         : "the session can be resumed";
   void chat?.left.then((outcome) => stopped.resolve(outcome));
   // Nothing of an ephemeral session is kept.
@@ -255,8 +256,9 @@ class StorageRun {
   /** Where it runs, as far as that can be told, or why nobody takes it. Never rejects. */
   async #sayElsewhere(): Promise<void> {
     const { io, options } = this.#parts;
-    const { sayUntaken } = await coordinatorCall();
-    const run = await sayUntaken(options.database?.coordinator, options.sessionId, io);
+    const coordinator = options.database?.coordinator;
+    const run =
+      coordinator && (await (await coordinatorCall()).sayUntaken(coordinator, options.sessionId, io));
     const who = run?.runnerName ?? run?.holder;
     const isSaid = run?.blockedUntil !== undefined;
     const reason = run?.blocked === undefined || isSaid ? "" : `: ${plainLine(run.blocked, Infinity)}`;
@@ -269,16 +271,14 @@ class StorageRun {
 
   /** Never, where nobody else can run it. */
   async #follow(before: Session | undefined, signal: AbortSignal): Promise<Outcome> {
-    const { database, sessionId } = this.#parts.options;
-    if (database?.coordinator === undefined) return NEVER;
+    const { agent, database, sessionId } = this.#parts.options;
+    const followed = { sessionId, signal, onNews: () => this.#pump() };
+    if (database?.coordinator === undefined && (database === undefined || agent !== undefined)) return NEVER;
+    if (database.coordinator === undefined)
+      return (await lookOn({ ...followed, database, session: () => this.#session() })) ?? NEVER;
     const { followSession } = await import("./follow-session.ts");
-    await followSession({
-      coordinator: database.coordinator,
-      sessionId,
-      afterSeq: (before?.nextSeq ?? 0) - 1,
-      signal,
-      onNews: () => this.#pump(),
-    });
+    const afterSeq = (before?.nextSeq ?? 0) - 1;
+    await followSession({ ...followed, coordinator: database.coordinator, afterSeq });
     const settled = leftAs(sessionId, await this.#session());
     return { type: "settled", settled: settled ?? { status: "released", error: undefined } };
   }
@@ -433,7 +433,7 @@ class StorageRun {
     const { database, agent, sessionId, chat } = options;
     if (database === undefined) return undefined;
     if (chat !== undefined) return io.call(chat.command);
-    return io.call(agent === undefined ? `logs ${sessionId} -f` : `resume ${sessionId}`);
+    return io.call(agent === undefined ? `attach ${sessionId}` : `resume ${sessionId}`);
   }
 }
 

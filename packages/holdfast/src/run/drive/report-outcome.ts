@@ -19,6 +19,8 @@ export type Outcome =
   | { readonly type: "settled"; readonly settled: Settled }
   | { readonly type: "stopped"; readonly signal: StopSignal }
   | { readonly type: "left" }
+  /** The process that ran it has ended. */
+  | { readonly type: "abandoned" }
   | { readonly type: "parked"; readonly paused: PausedBelow | undefined }
   | { readonly type: "stuck"; readonly paused: PausedBelow };
 
@@ -56,6 +58,7 @@ export function reportOutcome(outcome: Outcome, facts: OutcomeFacts): number {
       : showEnd(session, io, performance.now() - startedAt, (text) => view.hasShown?.(text) ?? false);
   const moved = session === undefined ? undefined : movedAway(session, io);
   if (moved !== undefined) return io.complain(moved);
+  if (outcome.type === "abandoned" && session !== undefined) return io.complain(noProcess(session, io));
   const below = outcome.type === "stuck" || outcome.type === "parked" ? outcome.paused?.sessions : undefined;
   if (session !== undefined && io.isJson) io.result(resultOf(session, hint, below), "");
   // For scripts: ID=$(holdfast run FILE --park).
@@ -64,6 +67,14 @@ export function reportOutcome(outcome: Outcome, facts: OutcomeFacts): number {
   if (below === undefined) adviseSession(facts);
   else adviseBelow(below, facts);
   return code;
+}
+
+/** The error for a session that was to be followed, and that no process runs. */
+export function noProcess({ sessionId, status }: Session, io: Io): HoldfastError {
+  return new HoldfastError("conflict", `no process runs session ${sessionId}`, {
+    got: `it is ${status}`,
+    fix: `run \`${io.call(`resume ${sessionId}`)}\`, which runs it here`,
+  });
 }
 
 /** Shows the commands that continue the session. */
@@ -109,6 +120,7 @@ function reportOpen(outcome: Outcome, facts: OutcomeFacts): number {
       );
       return outcome.paused === undefined ? 0 : complainOfBelow(outcome.paused, facts);
     case "left":
+    case "abandoned":
       return 0;
     case "stuck":
       return complainOfBelow(outcome.paused, facts);
@@ -117,7 +129,7 @@ function reportOpen(outcome: Outcome, facts: OutcomeFacts): number {
         options.database === undefined
           ? "stopped; the session was ephemeral and is lost"
           : options.agent === undefined
-            ? "stopped; the session continues at its coordinator"
+            ? "stopped; the session goes on where it runs"
             : "stopped; committed work is kept",
       );
       return STOP_EXIT[outcome.signal];
