@@ -54,6 +54,7 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   "env list": "behaviour/environments",
   "env list --url": "behaviour/coordinator-environments",
   "env set": "behaviour/environments",
+  "env set --secret --url": "behaviour/coordinator-environments",
   "env set --url": "behaviour/coordinator-environments",
   "env show": "behaviour/environments",
   export: "behaviour/session-file",

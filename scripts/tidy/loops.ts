@@ -13,6 +13,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "holdfast/src/secrets/sign-in-store.ts",
     "runner/src/queued-tasks.ts",
     "runner/src/registration.ts",
+    "runner/src/polls/releases.ts",
     "runtime/src/tasks/conversation.ts",
     "storage/src/postgres/database/database.ts",
     "storage/src/remote/remote-storage.ts",

@@ -171,11 +171,7 @@ export { isScriptName, MANIFEST, type ScriptManifest } from "./scripts/script-ma
 export { writeNewScript } from "./scripts/new-script.ts";
 export { parametersOf, usageOf } from "./scripts/script-parameters.ts";
 export { checkCall, runScript } from "./scripts/run-script.ts";
-export {
-  environmentsBeside,
-  readEnvironments,
-  writeEnvironment,
-} from "./environments/environment-file.ts";
+export { environmentsBeside, readEnvironments, writeEnvironment } from "./environments/environment-file.ts";
 export {
   offeredEnvironment,
   secretsOfBegun,
@@ -185,7 +181,7 @@ export {
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
 export { siblingsCapability } from "./model-loop/tools/sibling-messages.ts";
-export { environmentCapability } from "./environments/environment-capability.ts";
+export { environmentCapability, type StoredEnvironmentsOf } from "./environments/environment-capability.ts";
 export {
   skillsCapability,
   skillsLeftOut,

@@ -1,6 +1,6 @@
 // `MachineOptions`: the ports of a `Machine`.
 
-import type { AgentPlaces, SignInStore } from "@holdfast/agents";
+import type { AgentPlaces, SignInStore, StoredEnvironmentsOf } from "@holdfast/agents";
 
 /** The stored secrets of a user, who is asked nothing. */
 export interface MachineSecrets extends SignInStore {
@@ -21,6 +21,8 @@ export interface MachineOptions {
   readonly user: string;
   /** Whether each command of the sandbox `filesystem` has a user namespace of its own. */
   readonly commandNamespaces: boolean;
+  /** The environments of the coordinator of a session, for agents of the coordinator; none by default. */
+  readonly stored?: StoredEnvironmentsOf | undefined;
   readonly findLocalModel?: (places: AgentPlaces) => Promise<LocalModel | undefined>;
   /**
    * Deletes an ended session that an external agent has started.

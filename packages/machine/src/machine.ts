@@ -201,7 +201,8 @@ export class Machine {
     };
     const scripts = { places, workspace: sandboxes.open, secrets: commandSecrets };
     const calls = scriptCalls(scripts);
-    const environment = environmentCapability(environmentsBeside(places.trustFile));
+    const { stored } = this.#options;
+    const environment = environmentCapability(environmentsBeside(places.trustFile), stored);
     const loop = new ModelLoop({
       commandSecrets,
       hookScripts: hookScripts(places),
@@ -223,7 +224,11 @@ export class Machine {
             variable: (name) => places.env[name],
             signIns: this.#options.secrets(places),
           }),
-          { environments: environmentsBeside(places.trustFile), secrets: serverSecrets },
+          {
+            environments: environmentsBeside(places.trustFile),
+            secrets: serverSecrets,
+            ...defined({ stored }),
+          },
         ),
       ],
       projectRules: projectRulesOf(places, this.#options.user),

@@ -19,6 +19,8 @@ export interface AnnouncedAgent {
   readonly budget?: Budget;
   /** Names of the variables that each start gives. */
   readonly requiredVariables?: string[];
+  /** Set for an agent that gets environments of the coordinator: the names that its machine has none for. */
+  readonly environments?: { readonly names: string[] };
 }
 
 /** An agent of the catalogue that a runner does not offer in its current version. */
@@ -39,10 +41,14 @@ const PROBLEM_BYTES = 262_144;
 /** The bytes of all schemas of a runner. A coordinator refuses more. */
 export const SCHEMA_BYTES = 262_144;
 
-/** @param bytesLeft a larger schema is not announced. */
+/**
+ * @param bytesLeft a larger schema is not announced.
+ * @param environments those of the coordinator; absent where the agent gets none.
+ */
 export function announcementOf(
   { name, version, input, description, tags, budget, requiredVariables }: Agent,
   bytesLeft: number,
+  environments?: readonly string[],
 ): AnnouncedAgent {
   const purpose = description?.slice(0, DESCRIPTION_CHARS);
   const announced = {
@@ -53,6 +59,7 @@ export function announcementOf(
     ...(requiredVariables.length === 0
       ? {}
       : { requiredVariables: requiredVariables.slice(0, VARIABLES_MAX) }),
+    ...(environments === undefined ? {} : { environments: { names: [...environments] } }),
   };
   const inputSchema = schemaText(input);
   if (input === undefined || inputSchema === undefined || Buffer.byteLength(inputSchema) > bytesLeft)

@@ -43,6 +43,8 @@ export interface CatalogueOffers {
   readonly agents: readonly Agent[];
   /** The agents whose current version it does not offer, with reasons for people at the coordinator. */
   readonly refused: readonly RefusedAgent[];
+  /** The environments of the coordinator that an agent names; `undefined` for an agent that gets none of them. */
+  readonly environmentsOf?: (agent: Agent) => readonly string[] | undefined;
 }
 
 /** Makes the offers of a runner. It is called again after each change of the catalogue. May throw. */

@@ -64,6 +64,11 @@ export class DispatchedStorage implements AgentStorage {
     return this.#remote.held.size;
   }
 
+  /** The token of the claim by which a session is held. */
+  tokenOf(sessionId: string): number | undefined {
+    return this.#remote.held.get(sessionId);
+  }
+
   /** Records a claim that the coordinator gave, until the claim is released or its session ends. */
   hold(sessionId: string, token: number): void {
     this.#remote.hold(sessionId, token);

@@ -65,6 +65,7 @@ interface Offering {
   readonly agents?: readonly Agent[];
   readonly catalogueAgents?: unknown;
   readonly refusedAgents?: readonly RefusedAgent[];
+  readonly environmentsOf?: (agent: Agent) => readonly string[] | undefined;
   readonly tasks?: readonly { readonly name: string }[];
   readonly maxRuns?: number;
   readonly forTrials?: boolean;
@@ -225,7 +226,7 @@ export function offersOf(options: Offering): Offers {
   const add = (agent: Agent): void => {
     const key = JSON.stringify([agent.name, agent.version]);
     if (offered.has(key)) return;
-    const announced = announcementOf(agent, SCHEMA_BYTES - schemaBytes);
+    const announced = announcementOf(agent, SCHEMA_BYTES - schemaBytes, options.environmentsOf?.(agent));
     schemaBytes += encoder.encode(announced.inputSchema ?? "").length;
     offered.set(key, announced);
     for (const child of agent.agents) add(child);

@@ -7,6 +7,7 @@ import type { ConnectionOptions } from "@holdfast/storage/remote";
 import type { CatalogueAgents } from "./catalogue-sync.ts";
 import type { Health } from "./health.ts";
 import type { RunnerEvent } from "./runner-event.ts";
+import type { SessionEnvironments } from "./secrets/session-environments.ts";
 
 /** Options of `startRunner`. */
 export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
@@ -36,6 +37,8 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly catalogueAgents?: CatalogueAgents;
   /** Values of the secrets that agents and tasks declare. By default, environment variables. */
   readonly secrets?: SecretSource;
+  /** Environments of the coordinator for agents of its catalogue, as the policy of the machine allows. */
+  readonly environments?: SessionEnvironments;
   /** Labels that sessions may demand. Every runner also has `machine`, `hostname` and `runner`. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly hostname?: string;

@@ -50,6 +50,7 @@ import { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
 import { keepCatalogue, type CatalogueOffers } from "./catalogue-sync.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import type { Runner, RunnerOptions } from "./runner-api.ts";
+import { releasing } from "./polls/releases.ts";
 import { Supersession } from "./polls/supersession.ts";
 import { isPassing, pause, pauseMs, PollLoop, type Command, type Poll } from "./polls/poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
@@ -173,6 +174,12 @@ class CoordinatedRunner implements Runner {
       () => this.#fewer(),
       (...answered) => this.#supersession.kept.committed(...answered),
     );
+    const ending = this.#giveUp.signal;
+    const tokenOf = (sessionId: string): number | undefined => this.#storage.tokenOf(sessionId);
+    options.environments?.connect(
+      releasing({ connection, clock, random, signal: ending, tokenOf }),
+      options.secrets,
+    );
     const tasks = options.tasks ?? [];
     this.#runtime = createRuntime({
       storage: this.#storage,
@@ -187,7 +194,11 @@ class CoordinatedRunner implements Runner {
       adopt: true,
       dispatched: { claimAgeMs: CLAIM_AGE_MS, knowing: (know) => (parts.known.know = know) },
       machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
-      ...defined({ secrets: options.secrets, tracer: options.tracer, watchdog: options.watchdog }),
+      ...defined({
+        secrets: options.environments ?? options.secrets,
+        tracer: options.tracer,
+        watchdog: options.watchdog,
+      }),
     });
     this.#loop = new PollLoop({
       clock,
@@ -280,6 +291,7 @@ class CoordinatedRunner implements Runner {
     this.#isLooking = true;
     setImmediate(() => {
       this.#isLooking = false;
+      this.#parts.options.environments?.prune();
       this.#loop.slotFreed();
       this.#onFewer();
     });
@@ -313,14 +325,18 @@ class CoordinatedRunner implements Runner {
   }
 
   /** A runner that is ending does not register again, because that would end the drain. */
-  async #offerAlso({ agents: more, refused }: CatalogueOffers): Promise<void> {
+  async #offerAlso({ agents: more, refused, environmentsOf }: CatalogueOffers): Promise<void> {
     const { options, registerAgain, known } = this.#parts;
     if (this.#stopping !== undefined) return;
-    for (const agent of more) known.know(agent);
+    for (const agent of more) {
+      known.know(agent);
+      if (environmentsOf?.(agent) !== undefined) options.environments?.allow(agent);
+    }
     this.#parts.offers = offersOf({
       ...options,
       agents: [...(options.agents ?? []), ...more],
       refusedAgents: refused,
+      ...defined({ environmentsOf }),
     });
     await registerAgain(this.#giveUp.signal);
     this.#loop.replace();
@@ -337,6 +353,7 @@ class CoordinatedRunner implements Runner {
       const runId = `run_${sessionId}.${claim.token}`;
       this.#parts.log({ type: "received", runId, runType, sessionId, agent: agent.name });
       this.#storage.hold(sessionId, given.token);
+      this.#parts.options.environments?.given(sessionId, agent);
       this.#supersession.kept.received(given.snapshot);
       this.#runtime.drive(given);
     }

@@ -46,9 +46,11 @@ export {
   DeclaredSecrets,
   declaredSecretsOf,
   isSecretName,
+  isStoredSecret,
   namesOfSecrets,
   type OptionalSecrets,
   type SecretSource,
+  storedSecret,
   type WantedSecrets,
   wantedSecretsOf,
 } from "./secrets/declared-secrets.ts";

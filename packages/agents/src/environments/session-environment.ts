@@ -17,6 +17,7 @@ import {
   didYouMean,
   HoldfastError,
   keyOver,
+  keysOver,
   keysWithoutValue,
   mergeEnvironments,
   missingVariablesText,
@@ -34,19 +35,23 @@ export type SessionEnvironment = {
   readonly values: Readonly<Record<string, string>>;
   /** Names of secrets. Each is a variable of the same name. */
   readonly secrets: readonly string[];
+  /** Secrets that the coordinator stores: the environment that has the value, by the name of the variable. */
+  readonly stored?: Readonly<Record<string, string>>;
 };
 
 /** The part of an agent that says where its variables come from. */
 export type EnvironmentOf = Pick<AgentRecord, "name" | "environments" | "secrets"> & {
   readonly variables?: readonly string[];
-  readonly source: Pick<AgentRecord["source"], "path" | "environments">;
+  readonly source: Pick<AgentRecord["source"], "path" | "environments" | "storedEnvironments">;
 };
 
 const NO_ENVIRONMENT: GivenEnvironment = {};
+const NO_ENVIRONMENTS: Environments = {};
 
 /**
  * The variables of an agent's session.
  *
+ * @param stored the environments of the coordinator that the session has, after the environments of its machine.
  * @throws HoldfastError `agent_invalid` for an environment that is not there and for keys without a value.
  *   UsageError for a value
  *     of the call that is a secret.
@@ -55,9 +60,10 @@ export function sessionEnvironment(
   record: AgentRecord,
   environments: Environments,
   given: GivenEnvironment = NO_ENVIRONMENT,
+  stored: Environments = NO_ENVIRONMENTS,
 ): SessionEnvironment {
   const { name: agent, variables, source } = record;
-  const { merged, names } = mergedFor(record, environments, given);
+  const { merged, names } = mergedFor(record, environments, given, stored);
   const missing = keysWithoutValue(merged, variables);
   if (missing.length > 0) throw missingKeys(missing, agent, source.path, names);
   return chosenKeys(merged, variables);
@@ -73,7 +79,9 @@ export function offeredEnvironment(
   record: AgentRecord,
   environments: Environments,
 ): { readonly missing: readonly string[]; readonly secrets: readonly string[] } {
-  const { merged } = mergedFor(record, environments, NO_ENVIRONMENT);
+  // The names of the coordinator's environments are compared with these at the start of each session.
+  const here = { ...record, environments: ofMachine(record) };
+  const { merged } = mergedFor(here, environments, NO_ENVIRONMENT, NO_ENVIRONMENTS);
   return {
     missing: keysWithoutValue(merged, record.variables),
     secrets: chosenKeys(merged, record.variables).secrets,
@@ -91,9 +99,10 @@ export function serverEnvironment(
   environments: Environments,
   given: GivenEnvironment | undefined,
   variables: readonly string[],
+  stored: Environments = NO_ENVIRONMENTS,
 ): SessionEnvironment {
   if (variables.length === 0) return { values: {}, secrets: [] };
-  const { merged } = mergedFor(record, environments, givenToServers(record, given));
+  const { merged } = mergedFor(record, environments, givenToServers(record, given), stored);
   return chosenKeys(merged, variables);
 }
 
@@ -154,15 +163,29 @@ interface Merged {
   readonly names: readonly string[];
 }
 
-function mergedFor(record: EnvironmentOf, all: Environments, given: GivenEnvironment): Merged {
+/** The environments of an agent that its machine has to have. */
+function ofMachine({
+  environments,
+  source,
+}: Pick<EnvironmentOf, "environments" | "source">): readonly string[] {
+  const { storedEnvironments = [] } = source;
+  return environments.filter((name) => !storedEnvironments.includes(name));
+}
+
+function mergedFor(
+  record: EnvironmentOf,
+  all: Environments,
+  given: GivenEnvironment,
+  stored: Environments,
+): Merged {
   const { name: agent, environments: named, secrets, source } = record;
-  const environments = usableBy(record, all);
+  const environments = layered(usableBy(record, all), stored);
   const declared = Object.fromEntries(secrets.map((name) => [name, { secret: true }]));
   const wanted = [...named, ...(given.references ?? [])];
-  const { merged: stored, names, unknown } = mergeEnvironments(environments, wanted, declared);
+  const { merged: keys, names, unknown } = mergeEnvironments(environments, wanted, declared);
   const [missing] = unknown;
-  if (missing !== undefined) throw unknownEnvironment(missing, agent, source.path, environments);
-  const merged = new Map(stored);
+  if (missing !== undefined) throw unknownEnvironment(missing, agent, source, environments);
+  const merged = new Map(keys);
   for (const [key, value] of Object.entries(given.values ?? {})) {
     checkKey(key);
     checkValue(key, value);
@@ -176,24 +199,36 @@ function mergedFor(record: EnvironmentOf, all: Environments, given: GivenEnviron
   return { merged, names };
 }
 
+function layered(first: Environments, next: Environments): Environments {
+  const names = [...new Set([...Object.keys(first), ...Object.keys(next)])];
+  return Object.fromEntries(names.map((name) => [name, keysOver(first[name] ?? {}, next[name] ?? {})]));
+}
+
 function chosenKeys(merged: Merged["merged"], keys: readonly string[]): SessionEnvironment {
   const values = keys.flatMap((key) => {
     const value = merged.get(key)?.value;
     return value === undefined ? [] : [[key, value] as const];
   });
+  const secrets = keys.filter((key) => merged.get(key)?.secret === true);
+  const stored = secrets.flatMap((key) => {
+    const environment = merged.get(key)?.storedIn;
+    return environment === undefined ? [] : [[key, environment] as const];
+  });
   return {
     values: Object.fromEntries(values),
-    secrets: keys.filter((key) => merged.get(key)?.secret === true),
+    secrets: secrets.filter((key) => merged.get(key)?.storedIn === undefined),
+    ...(stored.length === 0 ? {} : { stored: Object.fromEntries(stored) }),
   };
 }
 
 function unknownEnvironment(
   name: string,
   agent: string,
-  at: string,
+  { path: at, storedEnvironments }: EnvironmentOf["source"],
   environments: Environments,
 ): HoldfastError {
   const names = Object.keys(environments);
+  const where = storedEnvironments === undefined ? "" : " --url URL";
   return new HoldfastError(
     "agent_invalid",
     `agent "${agent}" asks for the environment "${name}", which is not there${didYouMean(name, names)}`,
@@ -201,7 +236,7 @@ function unknownEnvironment(
       at,
       expected:
         names.length === 0 ? "an environment of this user; there is none" : `one of ${names.join(", ")}`,
-      fix: `run \`holdfast env set ${name} KEY=VALUE\`, or correct \`holdfast.environment\` of the agent`,
+      fix: `run \`holdfast env set ${name} KEY=VALUE${where}\`, or correct \`holdfast.environment\` of the agent`,
     },
   );
 }

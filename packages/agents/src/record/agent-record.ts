@@ -179,6 +179,8 @@ export type SubAgent = Pick<
 export interface AgentSource {
   /** The environments of this machine that the agent may use; all of them when absent. */
   readonly environments?: readonly string[];
+  /** The environments of its file that its coordinator has, for an agent that gets environments of the coordinator. */
+  readonly storedEnvironments?: readonly string[];
   /** The absolute path of the file, or of the folder of a folder form. */
   readonly path: string;
   /** `holdfast`, `claude`, `opencode`, `codex`, `gemini`, `copilot`, `folder`. */

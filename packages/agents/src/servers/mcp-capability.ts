@@ -17,7 +17,7 @@
 //     server gets them. State and journal have their values, and of secrets the names. The fields of the
 //     input that its placeholders name are values, too.
 
-import { defined, type EffectClass, HoldfastError, PauseError } from "@holdfast/core";
+import { defined, type EffectClass, type Environments, HoldfastError, PauseError } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 
 import type { AgentRecord, McpServer } from "../record/agent-record.ts";
@@ -34,7 +34,7 @@ import type { ServerAnswer, ServerQuestion } from "../mcp/server-questions.ts";
 import type { Capability, StartedSession } from "../model-loop/capability.ts";
 import { declaredEffect } from "../model-loop/tools/declared-effect.ts";
 import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
-import { ownValues } from "../environments/environment-capability.ts";
+import { ownValues, storedFor, type StoredEnvironmentsOf } from "../environments/environment-capability.ts";
 import { askForServer } from "./server-dialog.ts";
 import {
   followTask,
@@ -101,6 +101,8 @@ const UNCERTAIN =
 export interface McpCapabilityOptions {
   /** The file of environments; none by default. */
   readonly environments?: string;
+  /** The environments of the coordinator of a session; none by default. */
+  readonly stored?: StoredEnvironmentsOf;
   /** Names of secrets that servers may get. The list may grow until a session starts. */
   readonly secrets?: readonly string[];
 }
@@ -116,10 +118,11 @@ export function mcpCapability(
     tasks: [...Object.values(calls.byEffect), calls.serverTask],
     prepare: async ({ agent, workspace, ...session }, task) => {
       const facts: ServerFact[] = [];
+      const released = await storedFor(agent, options.stored, task.sessionId);
       for (const [name, server] of Object.entries(agent.mcpServers)) {
         if (typeof server === "string" || "ref" in server)
           throw new HoldfastError("agent_invalid", `there are no settings for the MCP server "${name}"`);
-        const environment = environmentOf(agent, server, session, options);
+        const environment = environmentOf(agent, server, session, options, released);
         const asked = { name, server, folder: workspace.root, ...optional(environment) };
         facts.push(await askServer(servers, asked, agent, task));
       }
@@ -219,13 +222,15 @@ function environmentOf(
   server: McpServer,
   { input, environment: given }: StartedSession,
   { environments }: McpCapabilityOptions,
+  stored: Environments,
 ): SessionEnvironment | undefined {
   const own =
     environments === undefined
       ? NO_VALUES
-      : serverEnvironment(agent, readEnvironments(environments), given, variablesOfServer(server));
+      : serverEnvironment(agent, readEnvironments(environments), given, variablesOfServer(server), stored);
   const found = { ...own, values: { ...own.values, ...paramValues(server, input) } };
-  return Object.keys(found.values).length + found.secrets.length === 0 ? undefined : found;
+  const names = [...Object.keys(found.values), ...found.secrets, ...Object.keys(found.stored ?? {})];
+  return names.length === 0 ? undefined : found;
 }
 
 async function askServer(

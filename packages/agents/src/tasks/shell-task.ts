@@ -7,7 +7,7 @@
 
 import { defined, HOUR_MS, type EffectClass, type RetryPolicy } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
-import { describeProcessEnd } from "@holdfast/system";
+import { describeProcessEnd, storedSecret } from "@holdfast/system";
 import { z } from "zod";
 
 import type { ExecutionEnd } from "@holdfast/workspace";
@@ -24,9 +24,10 @@ export const REPEATABLE = {
 export const shellEnvironment = z.strictObject({
   values: z.record(z.string(), z.string()),
   secrets: z.array(z.string()),
+  stored: z.record(z.string(), z.string()).optional(),
 });
 
-/** Variables of a command, and the names of secrets that are variables too. */
+/** Variables of a command, and the names of secrets that are variables too. `stored` are those of a coordinator. */
 export type ShellEnvironment = z.output<typeof shellEnvironment>;
 
 export const shellInput = z.strictObject({
@@ -95,10 +96,27 @@ export function shellTask(source: WorkspaceSource, secrets: readonly string[] = 
 
 /** The values of secrets are looked up here, so that no record has them. */
 export function variablesOf(
-  { values, secrets }: ShellEnvironment = { values: {}, secrets: [] },
+  environment: ShellEnvironment = { values: {}, secrets: [] },
   task: Pick<TaskContext, "secret">,
 ): Readonly<Record<string, string>> {
-  return { ...values, ...Object.fromEntries(secrets.map((name) => [name, task.secret(name)])) };
+  return { ...environment.values, ...secretsOf(environment, task) };
+}
+
+/** The values of secrets by the names of their variables. @throws as `task.secret` does. */
+export function secretsOf(
+  {
+    secrets,
+    stored = {},
+  }: {
+    readonly secrets: readonly string[];
+    readonly stored?: Readonly<Record<string, string>> | undefined;
+  },
+  task: Pick<TaskContext, "secret">,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries([
+    ...secrets.map((name) => [name, task.secret(name)]),
+    ...Object.entries(stored).map(([name, of]) => [name, task.secret(storedSecret(of, name))]),
+  ]) as Readonly<Record<string, string>>;
 }
 
 /** The end of a command as a text for people. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { loadAgentFile } from "../files/load-agent-file.ts";
-import { sessionEnvironment } from "../environments/session-environment.ts";
+import { offeredEnvironment, sessionEnvironment } from "../environments/session-environment.ts";
 import { READING_TOOLS, withinRights } from "./rights.ts";
 
 let folder: string;
@@ -86,6 +86,32 @@ test("a file has the environments and variables that are given, and no other env
   expect(() => sessionEnvironment(result.record, all, { ...given, references: ["production"] })).toThrow(
     'the environment "production", which is not there',
   );
+});
+
+test("environments of the coordinator are over those of the machine, and only for variables that are given", () => {
+  const rights = {
+    tools: READING_TOOLS,
+    sandbox: "bubblewrap",
+    environments: ["base"],
+    variables: ["REGION", "TOKEN"],
+    coordinatorEnvironments: true,
+  };
+  const wanted = record("holdfast: { environment: [staging], variables: [REGION, TOKEN] }\n");
+  const result = withinRights(wanted, rights);
+  if (!("record" in result)) throw new Error(result.refused);
+  expect(result.record.source.storedEnvironments).toEqual(["staging"]);
+  const machine = { base: { REGION: { value: "of-the-machine" }, TOKEN: { value: "plain" } }, staging: {} };
+  expect(offeredEnvironment(result.record, machine)).toEqual({ missing: [], secrets: [] });
+  const stored = { staging: { REGION: { value: "eu" }, TOKEN: { secret: true, storedIn: "staging" } } };
+  expect(sessionEnvironment(result.record, machine, {}, stored)).toEqual({
+    values: { REGION: "eu" },
+    secrets: [],
+    stored: { TOKEN: "staging" },
+  });
+  const none = (): unknown => sessionEnvironment(result.record, machine, {}, {});
+  expect(none).toThrow('the environment "staging", which is not there');
+  const more = record("holdfast: { environment: [staging], variables: [LD_PRELOAD] }\n");
+  expect(withinRights(more, rights)).toMatchObject({ refused: expect.stringContaining("LD_PRELOAD") });
 });
 
 describe("a file is refused", () => {

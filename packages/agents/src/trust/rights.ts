@@ -6,7 +6,8 @@
 //     the user's own agents.
 //   - A file brings no program, code or secret with it: hooks, servers with a command or an address, tasks of
 //     a project. It may name scripts and MCP servers of the machine whose tools the policy gives, and the
-//     environments and variables that the policy names. A variable can change what a program does, also one
+//     environments and variables that the policy names. Where the policy says so, its other environments are
+//     those of the coordinator. A variable can change what a program does, also one
 //     that a start gives. Agents that it defines or starts are refused, as their tools would be compared
 //     with the file and not with the policy.
 //   - Each field of a record has a rule. A new field without one does not compile.
@@ -35,6 +36,8 @@ export interface GivenRights {
   readonly tools: readonly string[];
   /** Names of environments of its user. */
   readonly environments?: readonly string[] | undefined;
+  /** Whether the agents get the other environments that they name from their coordinator. */
+  readonly coordinatorEnvironments?: boolean | undefined;
   /** Names of variables, from these environments or from a start. */
   readonly variables?: readonly string[] | undefined;
   /** The sandbox of the machine for agents that name none. */
@@ -52,7 +55,10 @@ export function withinRights(
     const refused = rule(wanted, given, rights);
     if (refused !== undefined) return { refused };
   }
-  const source = { ...record.source, environments: rights.environments ?? [] };
+  const { environments = [], coordinatorEnvironments = false } = rights;
+  const others = record.environments.filter((name) => !environments.includes(name));
+  const stored = coordinatorEnvironments ? { storedEnvironments: others } : {};
+  const source = { ...record.source, environments, ...stored };
   // No names mean no skills here, and not all of them.
   return { record: { ...wanted, skills: record.skills ?? [], source } };
 }
@@ -128,8 +134,12 @@ const RULES = {
       ? `a file from a coordinator cannot have the sandbox filesystem, which isolates nothing, on this runner: its own is ${ofMachine}`
       : undefined;
   },
-  environments: ({ environments }, _given, rights) =>
-    missingIn(rights.environments, environments, "the environment"),
+  environments: ({ environments }, _given, rights) => {
+    // mutant: coordinator-environment-without-policy
+    if (rights.coordinatorEnvironments === true) return undefined;
+    const refused = missingIn(rights.environments, environments, "the environment");
+    return refused && `${refused}; \`agentFiles.coordinatorEnvironments\` would give it from the coordinator`;
+  },
   variables: ({ variables }, _given, rights) => missingIn(rights.variables, variables, "the variable"),
   secrets: never("secrets", ({ secrets }) => secrets),
   inputSchema: noRight,

@@ -281,6 +281,83 @@ describe("a release", () => {
   });
 });
 
+describe("starts", () => {
+  const content = [{ path: "helper.md", base64: Buffer.from("helper").toString("base64") }];
+  beforeEach(async () => {
+    const declared = { environments: ["staging"], variables: ["REGION", "TOKEN"] };
+    await fleet.admin.post("/v1/catalogue/agent/helper/versions", { files: content, ...declared });
+  });
+
+  /** @param lacking the environments that the machine of the runner does not have; `undefined` where its policy gives none. */
+  const runnerOf = (
+    lacking: readonly string[] | undefined,
+    requiredVariables: readonly string[] = ["REGION", "TOKEN"],
+  ) =>
+    fleet.runner({
+      agents: ["helper"],
+      labels: { project: "shop" },
+      announced: {
+        helper: { requiredVariables, ...(lacking === undefined ? {} : { environments: { names: lacking } }) },
+      },
+    });
+  const begin = (who: Person, more: object = {}): Promise<Answer> =>
+    who.post("/v1/sessions", { agent: "helper", sessionId: "one", ...more });
+  async function expectRefused(answer: Promise<Answer>, detail: string): Promise<void> {
+    const { status, body } = await answer;
+    expect([status, body.code]).toEqual([422, "invalid_input"]);
+    expect(body.detail).toContain(detail);
+    expect(await fleet.storage.reader.session("one")).toBeUndefined();
+  }
+
+  test("a start is refused without an environment that the agent or the start names", async () => {
+    await runnerOf(["staging"]);
+    await expectRefused(begin(ada), 'needs the environment "staging"');
+    await set(ada, "staging", [key("REGION", "eu"), secret("TOKEN", TOKEN)]);
+    await expectRefused(begin(bob), 'needs the environment "staging"');
+    await expectRefused(
+      begin(ada, { environment: { references: ["other"] } }),
+      'needs the environment "other"',
+    );
+    expect((await begin(ada)).status).toBe(201);
+  });
+
+  test("a start is refused without a variable, and takes it from the start, the person or the project", async () => {
+    await runnerOf(["staging"]);
+    await set(ada, "staging", [key("REGION", "eu"), { name: "RELEASE", required: true }]);
+    await expectRefused(begin(ada), "the variables TOKEN, RELEASE have no value");
+    await set(fleet.admin, "base", [secret("TOKEN", "of-the-shop")], { project: "shop" });
+    await expectRefused(begin(ada), "TOKEN, RELEASE");
+    const demands = { project: "shop" };
+    await expectRefused(begin(ada, { demands }), "the variable RELEASE has no value");
+    expect((await begin(ada, { demands, environment: { values: { RELEASE: "1" } } })).status).toBe(201);
+  });
+
+  test("a start is not refused where one runner has what it needs", async () => {
+    await runnerOf(["staging"]);
+    await runnerOf(undefined, []);
+    expect((await begin(ada)).status).toBe(201);
+  });
+
+  test("a schedule is refused as its start is", async () => {
+    await runnerOf(["staging"]);
+    const put = () =>
+      ada.call("PUT", "/v1/schedules/nightly", { cron: "0 3 * * *", start: { agent: "helper" } });
+    expect((await put()).body.detail).toContain('needs the environment "staging"');
+    await set(ada, "staging", [key("REGION", "eu"), secret("TOKEN", TOKEN)]);
+    expect((await put()).status).toBe(200);
+  });
+
+  test("a start is refused by a coordinator that has lost its key, with the advice", async () => {
+    await set(ada, "staging", [key("REGION", "eu"), secret("TOKEN", TOKEN)]);
+    const bare = await openFleet({ storage: fleet.storage, seed: 5 });
+    const runner = { agents: ["helper"], announced: { helper: { environments: { names: ["staging"] } } } };
+    await bare.runner(runner);
+    const { status, body } = await begin(await bare.user("ada"));
+    expect([status, body.code]).toEqual([409, "secret_key"]);
+    await bare.close();
+  });
+});
+
 test("a claim whose lease has passed releases nothing", async () => {
   const clock = new TestClock();
   const timed = await openFleet({ storage: new MemoryStorage(), clock, environmentKeys: [KEY] });

@@ -38,6 +38,7 @@ export function announcedAgents(agents: RegisterRequest["agents"]): readonly Off
       }),
       ...(agent.tags.length === 0 ? {} : { tags: agent.tags }),
       ...(agent.requiredVariables.length === 0 ? {} : { requiredVariables: agent.requiredVariables }),
+      ...(agent.environments === undefined ? {} : { environments: agent.environments.names }),
     };
   });
 }

@@ -37,6 +37,7 @@ import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../store/registry.ts";
 import { time } from "./session-message.ts";
+import { projectOf } from "./environments/project-of.ts";
 import { ownSession } from "./session-scope.ts";
 import { noTaskAgent, placementOf, refuseInactive, refuseTooLate, versionFor } from "./session-start.ts";
 
@@ -164,7 +165,8 @@ async function actionOf(
     refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
     await refuseWrongInput(host.registry, { ...asked, input }, "/start/input");
     const environment = environmentOf(start.environment);
-    await refuseMissingVariables(host.registry, { ...asked, environment }, "/start/environment");
+    const project = await projectOf(host, asked);
+    await refuseMissingVariables(host, { ...asked, environment, project }, "/start/environment");
     return {
       type: "start",
       agent: { name: start.agent, version: start.agentVersion ?? UNKNOWN_VERSION },

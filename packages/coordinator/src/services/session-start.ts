@@ -45,6 +45,7 @@ import { taskAgent } from "../store/registry.ts";
 import { textOf } from "../call/json-field.ts";
 import type { Call } from "../call/call.ts";
 import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.ts";
+import { projectOf } from "./environments/project-of.ts";
 import { childrenOf, ownerFor, ownSession } from "./session-scope.ts";
 
 /** The change that a request asks for. */
@@ -78,7 +79,8 @@ export async function creationOf(
   const environment = environmentOf(request.environment);
   if (task === undefined && !isRepeated) {
     await refuseWrongInput(host.registry, { ...start, input }, "/input");
-    await refuseMissingVariables(host.registry, { ...start, environment }, "/environment");
+    const project = await projectOf(host, { placement, parent });
+    await refuseMissingVariables(host, { ...start, environment, project }, "/environment");
   }
   return {
     type: "create_session",

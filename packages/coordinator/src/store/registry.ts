@@ -101,6 +101,8 @@ export interface OfferedAgent {
   readonly budget?: Budget;
   /** Names of the variables that each start gives, announced as the schema is. */
   readonly requiredVariables?: readonly string[];
+  /** The environments that it gets from the coordinator, announced as the schema is; absent where it gets none. */
+  readonly environments?: readonly string[];
 }
 
 export interface RegistryHost {

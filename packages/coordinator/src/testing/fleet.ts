@@ -149,6 +149,8 @@ export interface RunnerOptions {
   readonly schemas?: Readonly<Record<string, object>>;
   /** The budgets that the agents announce, by name. */
   readonly budgets?: Readonly<Record<string, object>>;
+  /** The further fields that an agent is announced with, by its name. */
+  readonly announced?: Readonly<Record<string, object>>;
   readonly taskKinds?: readonly string[];
   readonly maxRuns?: number;
   readonly name?: string;
@@ -212,9 +214,10 @@ export class FakeRunner {
       hostname,
       labels,
       agents: this.#agents.map((agent) => {
-        const { schemas, budgets } = this.#options;
+        const { schemas, budgets, announced } = this.#options;
         return {
           ...agent,
+          ...announced?.[agent.name],
           ...defined({ inputSchema: schemas?.[agent.name], budget: budgets?.[agent.name] }),
         };
       }),

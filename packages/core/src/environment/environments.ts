@@ -14,8 +14,8 @@ export interface EnvironmentKey {
   readonly secret?: boolean | undefined;
   /** A session without a value for it is refused. */
   readonly required?: boolean | undefined;
-  /** The value of the secret lies at the coordinator of the session. */
-  readonly isStored?: boolean | undefined;
+  /** The environment of the session's coordinator that has the value of the secret. */
+  readonly storedIn?: string | undefined;
 }
 
 /** Keys by name. */

@@ -1,7 +1,7 @@
 // `thisMachine`: the agents of this process, with the secrets and settings of its user.
 
 import { dirname } from "node:path";
-import { Machine, type LoadOptions } from "@holdfast/machine";
+import { Machine, type LoadOptions, type MachineOptions } from "@holdfast/machine";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { unusedMode, type Mode } from "../place/mode.ts";
 import { userOfMachine } from "../place/answer-principals.ts";
@@ -23,8 +23,9 @@ export function thisMachine({ machine, ...io }: Pick<AgentSearch, "cwd" | "env" 
  * One for each runtime, because a runtime knows tasks by their names, and because the agents keep the
  * environment of their start.
  */
-export function newMachine(io: Pick<Io, "cwd" | "env">): Machine {
+export function newMachine(io: Pick<Io, "cwd" | "env">, stored?: MachineOptions["stored"]): Machine {
   return new Machine({
+    stored,
     secrets: ({ trustFile, env }) => signInStore(dirname(trustFile), { env }),
     user: userOfMachine(),
     commandNamespaces: findCommandNamespace(io).value,

@@ -2,7 +2,9 @@
 
 import { PROVIDER_KEYS, readEnvironments, type AgentRecord } from "@holdfast/agents";
 import { Redactor, type WantedSecrets } from "@holdfast/system";
-import type { RunnerOptions, RunnerPolicy } from "@holdfast/runner";
+import { SessionEnvironments, type RunnerOptions, type RunnerPolicy } from "@holdfast/runner";
+import type { Machine } from "@holdfast/machine";
+import { holdSecrets } from "../secrets/held-secrets.ts";
 import { environmentsFile } from "../library/given-environment.ts";
 import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "@holdfast/terminal/frame/command";
@@ -46,6 +48,22 @@ export async function catalogueOf(
       announced: (reason) => announcedReason(reason, redactor, home),
     }),
   };
+}
+
+/**
+ * The environments of the coordinator for agents of the runner, where its policy gives them, with the machine that
+ * makes these agents.
+ */
+export async function coordinatorEnvironments(
+  { agentFiles }: FoundPolicy["policy"],
+  cwd: string,
+  io: Io,
+): Promise<{ readonly environments?: SessionEnvironments; readonly machine?: Machine }> {
+  if (agentFiles?.coordinatorEnvironments !== true) return {};
+  const environments = new SessionEnvironments((values) => holdSecrets(values, io));
+  const { newMachine } = await import("../agents/this-machine.ts");
+  const machine = newMachine({ cwd, env: io.env }, (sessionId) => environments.of(sessionId));
+  return { environments, machine };
 }
 
 /**

@@ -36,7 +36,7 @@ import { readAll } from "@holdfast/terminal/frame/input";
 import { allLabels, readLabels } from "@holdfast/terminal/frame/labels";
 import { refuseSecondStdin, suppliedFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
-import { catalogueOf, withPushedSecrets } from "./runner-catalogue.ts";
+import { catalogueOf, coordinatorEnvironments, withPushedSecrets } from "./runner-catalogue.ts";
 import { loadAgents, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
@@ -245,11 +245,13 @@ export async function runnerOptions(
   const servesOthers = !args.has("supervised"); // The local stack serves the person who started it.
   const stage = findStage(io);
   const labels = { ...defined({ env: stage }), ...readLabels(args, "label") };
+  const { environments, ...own } = await coordinatorEnvironments(policy, workspace, io);
   // The local stack is the user's own machine, and has no labels to give (demands-1).
   const demanded = servesOthers ? { labels: allLabels(labels, workspace, args.text("name")) } : undefined;
   const code = await loadCode(args, io, workspace, policyFile, executors, {
     servesOthers,
     ...demanded,
+    ...own,
     imported: () => supervised?.report({ type: "files", files: [...settings, ...imported()] }),
   });
   const { agents, tasks } = code;
@@ -293,12 +295,12 @@ export async function runnerOptions(
     insecure: args.has("insecure"),
     ...(await catalogueOf(
       policy,
-      { cwd: workspace, env: io.env, servesOthers, mode, ...demanded },
+      { cwd: workspace, env: io.env, servesOthers, mode, ...demanded, ...own },
       secrets.values(),
       io,
       (current) => executors.noteOffered(current),
     )),
-    ...defined({ name, token, maxRuns, healthPort }),
+    ...defined({ name, token, maxRuns, healthPort, environments }),
     ...(grace === undefined ? {} : { graceMs: parseDuration(grace, "--grace") }),
     ...defined({ renewMs, pollTimeoutMs }),
   };
@@ -326,7 +328,7 @@ export async function loadCode(
   {
     imported,
     ...served
-  }: Pick<AgentSearch, "servesOthers" | "labels"> & { readonly imported?: () => void } = {},
+  }: Pick<AgentSearch, "servesOthers" | "labels" | "machine"> & { readonly imported?: () => void } = {},
 ): Promise<RunnerCode> {
   const { cwd, env } = io;
   const mode = findMode(args, io, true).value;

@@ -77,6 +77,8 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
   /** By name and hash. */
   const records = new Map<string, AgentRecord | Refused>();
   const made = new Map<string, Agent>();
+  /** The environments of the coordinator that agents get. */
+  const stored = new Map<Agent, readonly string[] | undefined>();
   const reported = new Set<string>();
   const refused = (what: string, reason: string): void => {
     if (reported.has(`${what} ${reason}`)) return;
@@ -118,13 +120,15 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
         refused(`agent file ${item.name} (${hash.slice(0, VERSION_CHARS)})`, result.reason);
         if (hash === item.current) announce(item, result.reason);
       } else {
+        if (record !== undefined && !("reason" in record))
+          stored.set(result, record.source.storedEnvironments);
         made.set(key, result); // It stays, also when a skill or a script of it becomes inactive.
         agents.push(result);
         if (hash === item.current && record !== undefined && !("reason" in record)) current.push(record);
       }
     }
     options.offered?.(current);
-    return { agents, refused: refusals };
+    return { agents, refused: refusals, environmentsOf: (agent) => stored.get(agent) };
   };
 }
 
@@ -169,8 +173,8 @@ async function recordOf(
     if (store.read(hash) === undefined) store.keep({ hash, files: found.files }); // A damaged content is written again.
     const read = recordAt(join(folder, hash, `${item.name}.md`), item.name);
     if ("reason" in read) return read;
-    const { tools = READING_TOOLS, environments, variables } = policy.agentFiles;
-    const limited = withinRights(read, { tools, environments, variables, sandbox });
+    const { tools = READING_TOOLS, ...given } = policy.agentFiles;
+    const limited = withinRights(read, { ...given, tools, sandbox });
     return "refused" in limited ? { reason: limited.refused } : limited.record;
   } catch (error) {
     return { reason: (error as Error).message }; // A file that is refused changes nothing for the others.

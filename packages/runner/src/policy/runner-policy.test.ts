@@ -15,12 +15,20 @@ test("a policy with every field of the schema is accepted", () => {
     executors: ["test-executor"],
     roots: ["/work"],
     network: { allow: ["example.org", "*.example.org:8443"], allowPrivate: ["example.org"] },
-    agentFiles: { allow: ["*", "reviewer"], tools: ["read_file", "mcp__docs__*"] },
+    agentFiles: {
+      allow: ["*", "reviewer"],
+      tools: ["read_file", "mcp__docs__*"],
+      environments: ["staging"],
+      variables: ["REGION"],
+      coordinatorEnvironments: true,
+    },
     concurrency: 4,
     allowScripts: "approved_hash",
     approvedScripts: ["0".repeat(64)],
   } as const;
+  const { agentFiles } = RUNNER_POLICY_SCHEMA.properties;
   expect(Object.keys(policy)).toEqual(Object.keys(RUNNER_POLICY_SCHEMA.properties));
+  expect(Object.keys(policy.agentFiles)).toEqual(Object.keys(agentFiles.properties));
   const { $schema: _, ...checked } = policy;
   expect(checkRunnerPolicy(policy, "FILE")).toEqual(checked);
   expect(checkRunnerPolicy({}, "FILE")).toEqual({});
@@ -46,6 +54,11 @@ test.each([
     '"tools" has a wrong value',
   ],
   ["FILE#/agentFiles/hooks", { agentFiles: { allow: [], hooks: true } }, 'the policy has no "hooks"'],
+  [
+    "FILE#/agentFiles/coordinatorEnvironments",
+    { agentFiles: { allow: [], coordinatorEnvironments: "staging" } },
+    '"coordinatorEnvironments" has a wrong value',
+  ],
   ["FILE#/concurrency", { concurrency: 0 }, '"concurrency" has a wrong value'],
   ["FILE#/concurrency", { concurrency: "4" }, '"concurrency" has a wrong value'],
   ["FILE#/allowScripts", { allowScripts: true }, '"allowScripts" has a wrong value'],

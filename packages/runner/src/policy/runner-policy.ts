@@ -27,6 +27,7 @@ export interface RunnerPolicy {
     readonly tools?: readonly string[];
     readonly environments?: readonly string[];
     readonly variables?: readonly string[];
+    readonly coordinatorEnvironments?: boolean;
   };
   /** Which scripts of a coordinator may run: `none` when absent. */
   readonly allowScripts?: "none" | "approved_hash" | "all";
@@ -97,6 +98,12 @@ export const RUNNER_POLICY_SCHEMA = {
             "session; none when absent.",
           VARIABLE,
         ),
+        coordinatorEnvironments: {
+          type: "boolean",
+          description:
+            "Whether such agents get environments and secrets from the coordinator. They get the variables of `variables` from them; " +
+            "false when absent.",
+        },
       },
       required: ["allow"],
       additionalProperties: false,
@@ -139,6 +146,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
   "agentFiles/variables": listOf("names of variables, such as REGION", (name) =>
     new RegExp(VARIABLE).test(name),
   ),
+  "agentFiles/coordinatorEnvironments": (value) => (typeof value === "boolean" ? undefined : "true or false"),
   concurrency: (value) =>
     Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 10_000
       ? undefined

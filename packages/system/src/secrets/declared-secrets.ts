@@ -10,8 +10,31 @@ import { Redactor } from "./redactor.ts";
 
 /** Where values of secrets come from: a map from names, or anything that answers in the same way. */
 export interface SecretSource {
-  /** The value, if there is one. Called whenever it is needed. Must not throw. */
-  get(name: string): string | undefined;
+  /**
+   * The value, if there is one. Called whenever it is needed. Must not throw.
+   *
+   * @param sessionId the session whose task asks.
+   */
+  get(name: string, sessionId?: string): string | undefined;
+  /**
+   * Called before each task of a session. The task begins when it has resolved; `undefined` is for at once. A
+   * rejection fails the attempt. Must not throw.
+   */
+  ready?(sessionId: string): Promise<void> | undefined;
+}
+
+const STORED = "coordinator:";
+
+/**
+ * The name of a secret in an environment of the session's coordinator. Only the source of the session has it, so
+ * no definition declares it. It is no name of a variable.
+ */
+export function storedSecret(environment: string, key: string): string {
+  return `${STORED}${environment}/${key}`;
+}
+
+export function isStoredSecret(name: string): boolean {
+  return name.startsWith(STORED);
 }
 
 /** The name of an environment variable, because that is one of the places of a value. */
@@ -104,9 +127,11 @@ export class DeclaredSecrets {
    * The value for a handler.
    *
    * @param task the definition of the handler's task; `undefined` for a function of `ctx.run`.
+   * @param sessionId the session of the task.
    * @throws UsageError for a name that is not declared, HoldfastError `secret_missing` without a value.
    */
-  of(task: (Declares & { readonly name: string }) | undefined, name: string): string {
+  of(task: (Declares & { readonly name: string }) | undefined, name: string, sessionId?: string): string {
+    if (isStoredSecret(name)) return this.#read(name, sessionId) ?? notReleased(name);
     const isDeclared = task === undefined ? this.#ofAgents.has(name) : task.secrets?.includes(name) === true;
     if (!isDeclared) {
       const fix = `secrets: [${JSON.stringify(name)}]`;
@@ -115,7 +140,7 @@ export class DeclaredSecrets {
         fix: task === undefined ? `defineAgent({ ${fix} })` : `defineTask({ ${fix} })`,
       });
     }
-    const value = this.#read(name);
+    const value = this.#read(name, sessionId);
     if (value !== undefined) return value;
     throw new HoldfastError("secret_missing", `the secret ${name} has no value in this process`, {
       expected: "a value from the source of secrets, by default the environment",
@@ -123,10 +148,27 @@ export class DeclaredSecrets {
     });
   }
 
-  #read(name: string): string | undefined {
-    const value = this.#source.get(name);
+  /** As `SecretSource.ready`. */
+  ready(sessionId: string): Promise<void> | undefined {
+    return this.#source.ready?.(sessionId);
+  }
+
+  #read(name: string, sessionId?: string): string | undefined {
+    const value = this.#source.get(name, sessionId);
     if (value === undefined || value === "") return undefined;
     this.redactor.add(value); // From here on it is replaced in all that is recorded or shown.
     return value;
   }
+}
+
+function notReleased(name: string): never {
+  const [environment = "", key = ""] = name.slice(STORED.length).split("/");
+  throw new HoldfastError(
+    "secret_missing",
+    `the coordinator has no value of the secret ${key} for this session`,
+    {
+      expected: `a secret ${key} in the environment ${environment} of the session's person or project`,
+      fix: `set it: \`holdfast env set ${environment} ${key} --secret --url URL\``,
+    },
+  );
 }

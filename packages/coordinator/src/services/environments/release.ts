@@ -12,9 +12,7 @@ import type { EnvironmentsOfSession } from "../../environments/stored-environmen
 import type { ServiceHost } from "../service-host.ts";
 import { isClaimOf } from "../session-scope.ts";
 import { notHeld } from "../session-start.ts";
-
-/** The demand by which a start says to which project its session belongs. */
-export const PROJECT_DEMAND = "project";
+import { projectOf } from "./project-of.ts";
 
 /** @throws ConflictError `fenced`, HoldfastError `secret_key` */
 export async function releaseEnvironments(
@@ -41,23 +39,6 @@ export async function releaseEnvironments(
   );
   await auditRelease(host, of, released, session, call);
   return Object.fromEntries(released);
-}
-
-/** The project of a session, which the sessions below it belong to as well. */
-export async function projectOf(
-  { storage }: Pick<ServiceHost, "storage">,
-  { sessionId, placement, parent }: Pick<Session, "sessionId" | "placement" | "parent">,
-): Promise<string | undefined> {
-  const seen = new Set([sessionId]);
-  let project = placement?.demands?.[PROJECT_DEMAND];
-  for (let above = parent?.sessionId; project === undefined && above !== undefined && !seen.has(above);) {
-    seen.add(above); // Imported rows may form a cycle of parents.
-    const session: Session | undefined = await storage.reader.session(above);
-    if (session === undefined || session.placement?.owner !== placement?.owner) return undefined;
-    project = session.placement?.demands?.[PROJECT_DEMAND];
-    above = session.parent?.sessionId;
-  }
-  return project;
 }
 
 /** A key that is only required has no value to keep. */

@@ -131,7 +131,8 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
   }
 
   secret(name: string): string {
-    return this.#host.secrets.of(this.#request.closure === undefined ? this.#definition : undefined, name);
+    const { closure, sessionId } = this.#request;
+    return this.#host.secrets.of(closure === undefined ? this.#definition : undefined, name, sessionId);
   }
 
   async signalSession(
@@ -271,7 +272,9 @@ export class LocalAttempt implements RunningAttempt, TaskContext {
     const { kind } = this.#request;
     if (this.#definition !== undefined) {
       const input = await this.#input();
-      // O10. It was aborted while its conversation was read: another process may start the attempt by now.
+      const ready = this.#host.secrets.ready(this.sessionId);
+      if (ready !== undefined) await ready;
+      // O10. It was aborted while its conversation or its secrets were read: another process may start the attempt by now.
       // mutant: aborted-attempt-begins
       if (this.#aborted !== undefined) throw this.#aborted;
       this.hasBegun = true;
