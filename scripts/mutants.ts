@@ -11,6 +11,7 @@
 
 import { readArguments, refuse } from "./arguments.ts";
 import { COORDINATOR_MUTANTS } from "./mutants-coordinator.ts";
+import { ENVIRONMENT_MUTANTS } from "./mutants-environments.ts";
 import { FAMILY_MUTANTS } from "./mutants-families.ts";
 import { FLEET_MUTANTS } from "./mutants-fleet.ts";
 import { KERNEL_MUTANTS } from "./mutants-kernel.ts";
@@ -491,6 +492,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...RUNNER_MUTANTS,
   ...LOCAL_MUTANTS,
   ...COORDINATOR_MUTANTS,
+  ...ENVIRONMENT_MUTANTS,
 ];
 
 if (import.meta.main) {

@@ -66,7 +66,7 @@ export class Sealing {
     if (first === undefined) throw noKey();
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv("aes-256-gcm", first.bytes, nonce, { authTagLength: TAG_BYTES });
-    cipher.setAAD(Buffer.from(identity));
+    cipher.setAAD(additionalData(identity));
     const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
     return {
       key: first.name,
@@ -86,8 +86,7 @@ export class Sealing {
         Buffer.from(part, "base64"),
       );
       const decipher = createDecipheriv("aes-256-gcm", key.bytes, nonce!, { authTagLength: TAG_BYTES })
-        // mutant: environment-moved
-        .setAAD(Buffer.from(identity))
+        .setAAD(additionalData(identity))
         .setAuthTag(tag!);
       return Buffer.concat([decipher.update(text!), decipher.final()]).toString("utf8");
     } catch {
@@ -101,6 +100,11 @@ export class Sealing {
       );
     }
   }
+}
+
+function additionalData(identity: string): Buffer {
+  // mutant: environment-moved
+  return Buffer.from(identity);
 }
 
 function derived(text: string, use: string, bytes: number): Buffer {

@@ -91,6 +91,7 @@ function lacksWith(
   { references = [], values = {} }: GivenEnvironment,
 ): Lacks {
   const others = references.filter((name) => !named.includes(name) && name !== BASE_ENVIRONMENT);
+  // mutant: missing-environment-started
   const environments = [...wanted, ...others].filter((name) => !Object.hasOwn(stored, name));
   const present = [...named, ...references].filter((name) => Object.hasOwn(stored, name));
   const { merged } = mergeEnvironments(stored, present);

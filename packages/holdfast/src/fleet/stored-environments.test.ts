@@ -100,6 +100,42 @@ async function outputOf(sessionId: string): Promise<string> {
   }, PATIENCE);
 }
 
+/** The coordinator ends, and another one begins on its database and port. */
+async function restart(environmentKeys: readonly string[]): Promise<void> {
+  coordinator.process.kill("SIGTERM");
+  await coordinator.process.finished;
+  const port = Number(new URL(coordinator.url).port);
+  coordinator = await startCoordinator(project, { folder: "data", port, environmentKeys });
+}
+
+async function statusBecomes(sessionId: string, status: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const { body } = await read(`/v1/sessions/${sessionId}`);
+    expect(body["status"], JSON.stringify(body)).toBe(status);
+  }, PATIENCE);
+}
+
+/** A session that has run a command and asks, at a runner that is then killed. */
+async function askingSession(): Promise<string> {
+  project.script = ({ messages }) => {
+    const results = messages.filter(({ role }) => role === "tool");
+    if (results.length === 1) return { toolCalls: [{ name: "ask_user", input: { question: "Again?" } }] };
+    if (results.length < 3) return { toolCalls: [{ name: "shell", input: { command: COMMAND } }] };
+    return { text: JSON.stringify(results) };
+  };
+  await push();
+  await setPlain(ada, "staging", "REGION=eu");
+  await setSecret(ada, "staging", OF_ADA);
+  const runner = await startRunner("box", ASKING);
+  const session = await start(ada);
+  await statusBecomes(session, "input_required");
+  runner.kill("SIGKILL");
+  await runner.finished;
+  return session;
+}
+
+const ASKING = { agentFiles: { ...POLICY.agentFiles, tools: ["shell", "ask_user"] } };
+
 /** The answer of a start that is refused. */
 async function refused(token: string, more: object = {}) {
   const response = await fetch(`${coordinator.url}/v1/sessions`, {
@@ -213,5 +249,39 @@ test(
     const narrow = { agentFiles: { ...POLICY.agentFiles, variables: ["REGION"] } };
     const other = await startRunner("other", narrow);
     expect(other.stderr).toContain("the policy of this runner does not give the variable TOKEN");
+  },
+);
+
+test(
+  "a session goes on over a rotation of the key, and has a changed secret from its next claim on",
+  { ...ofCampaign, timeout: 180_000 },
+  async () => {
+    const session = await askingSession();
+    await restart(["second.key", "first.key"]);
+    await holdfast(coordinator.adminToken, ["env", "rotate", "--url", coordinator.url]);
+    await restart(["second.key"]);
+    await setSecret(ada, "staging", "a-changed-token-of-ada");
+    await startRunner("box", ASKING);
+    await holdfast(ada, ["answer", session, '"yes"']);
+    const output = await outputOf(session);
+    expect(output).toContain(hashOf(OF_ADA));
+    expect(output).toContain(hashOf("a-changed-token-of-ada"));
+    expect(output).not.toMatch(/the-token-of|a-changed/);
+  },
+);
+
+test(
+  "a session pauses at a coordinator that has lost the key, and goes on when the key is back",
+  { ...ofCampaign, timeout: 180_000 },
+  async () => {
+    const session = await askingSession();
+    await restart([]);
+    await startRunner("box", ASKING);
+    await holdfast(ada, ["answer", session, '"yes"']);
+    await statusBecomes(session, "paused");
+    expect(await holdfast(ada, ["show", session])).toContain("the coordinator has no key");
+    await restart(["first.key"]);
+    await holdfast(ada, ["unpause", session]);
+    expect(await outputOf(session)).toContain(hashOf(OF_ADA));
   },
 );

@@ -37,17 +37,16 @@ export async function releaseEnvironments(
   const released = Object.entries(await environments.ofSession(of)).map(
     ([name, keys]) => [name, onlyDeclared(keys, declared.variables)] as const,
   );
+  // mutant: release-without-audit
   await auditRelease(host, of, released, session, call);
   return Object.fromEntries(released);
 }
 
 /** A key that is only required has no value to keep. */
 function onlyDeclared(keys: EnvironmentKeys, variables: readonly string[]): EnvironmentKeys {
-  return Object.fromEntries(
-    Object.entries(keys)
-      // mutant: undeclared-value-released
-      .filter(([key, { value }]) => variables.includes(key) || value === undefined),
-  );
+  // mutant: undeclared-value-released
+  const isReleased = (key: string): boolean => variables.includes(key) || keys[key]?.value === undefined;
+  return Object.fromEntries(Object.entries(keys).filter(([key]) => isReleased(key)));
 }
 
 async function auditRelease(

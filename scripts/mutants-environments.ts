@@ -1,0 +1,100 @@
+// Guards of the environments that a coordinator stores, each taken out: a part of the list in `mutants.ts`.
+
+const STORED = "packages/coordinator/src/behaviour/environments.test.ts";
+const HELD = "packages/runner/src/secrets/session-environments.test.ts";
+
+export const ENVIRONMENT_MUTANTS = [
+  {
+    name: "environments: a record that was moved is not decrypted",
+    marker: "environment-moved",
+    part: "identity",
+    becomes: '""',
+    tests: [STORED],
+    test: "an environment that was moved to another person or name in the storage is not decrypted",
+  },
+  {
+    name: "environments: a coordinator with another key does not start",
+    marker: "wrong-key-at-start",
+    becomes: "",
+    tests: [STORED],
+    test: "a coordinator with another key does not start, and one without keys only deletes",
+  },
+  {
+    name: "environments: only admins change and read those of a project",
+    marker: "environment-of-a-project-by-users",
+    part: 'caller.kind === "admin"',
+    becomes: "true",
+    tests: [STORED],
+    test: "nobody else sees an environment of a person, and only admins see those of a project",
+  },
+  {
+    name: "environments: a start names further environments of its person alone",
+    marker: "environment-of-a-project-by-reference",
+    part: ", own)",
+    becomes: ", [...own, ...references])",
+    tests: [STORED],
+    test: "the person counts more than the project, and a start names further environments of the person alone",
+  },
+  {
+    name: "environments: no answer has the value of a secret",
+    marker: "secret-in-an-answer",
+    part: "secret ? {} :",
+    becomes: "",
+    tests: [STORED],
+    test: "a person has what was set last, and no answer has the value of a secret",
+  },
+  {
+    name: "environments: only the holder of a session gets a release",
+    marker: "environment-without-claim",
+    becomes: "",
+    tests: [STORED],
+    test: "a runner without the claim, an earlier claim, a user and an admin get nothing",
+  },
+  {
+    name: "environments: a release has only what the agent file declares",
+    marker: "undeclared-value-released",
+    part: "variables.includes(key)",
+    becomes: "variables.join() !== key",
+    tests: [STORED],
+    test: "the runner that holds the session gets what the agent file declares, and the audit says so",
+  },
+  {
+    name: "environments: each release is in the audit",
+    marker: "release-without-audit",
+    becomes: "",
+    tests: [STORED],
+    test: "the runner that holds the session gets what the agent file declares, and the audit says so",
+  },
+  {
+    name: "environments: a start without one that its agent names is refused",
+    marker: "missing-environment-started",
+    part: "!Object.hasOwn(stored, name)",
+    becomes: "name === ''",
+    tests: [STORED],
+    test: "a start is refused without an environment that the agent or the start names",
+  },
+  {
+    name: "environments: a secret belongs to one session",
+    marker: "secret-of-another-session",
+    part: 'this.#known.get(sessionId ?? "")',
+    becomes: "[...this.#known.values()].find(({ released }) => released?.secrets.has(name))",
+    tests: [HELD],
+    test: "a session has its own secret, and another session has not",
+  },
+  {
+    name: "environments: a further claim asks again",
+    marker: "release-of-an-earlier-claim",
+    part: "known?.token === token",
+    becomes: "known !== undefined",
+    tests: [HELD],
+    test: "a further claim asks again, and a session that is not held has no value left",
+  },
+  {
+    name: "environments: the policy of the machine says whether agents get those of a coordinator",
+    marker: "coordinator-environment-without-policy",
+    part: "rights.coordinatorEnvironments === true",
+    becomes: "rights.coordinatorEnvironments !== false",
+    tests: ["packages/agents/src/trust/rights.test.ts"],
+    test: "for an environment",
+  },
+];
