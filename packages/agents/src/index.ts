@@ -174,6 +174,7 @@ export { checkCall, runScript } from "./scripts/run-script.ts";
 export { environmentsBeside, readEnvironments, writeEnvironment } from "./environments/environment-file.ts";
 export {
   offeredEnvironment,
+  offeredServerEnvironment,
   secretsOfBegun,
   serverEnvironment,
   sessionEnvironment,

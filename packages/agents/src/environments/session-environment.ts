@@ -107,6 +107,23 @@ export function serverEnvironment(
 }
 
 /**
+ * As `serverEnvironment`, before there is a session. A variable that the agent declares may have its value from the
+ * coordinator of each session.
+ */
+export function offeredServerEnvironment(
+  record: EnvironmentOf,
+  environments: Environments,
+  given: GivenEnvironment | undefined,
+  wanted: readonly string[],
+): SessionEnvironment {
+  const { variables = [], source } = record;
+  const own = serverEnvironment({ ...record, environments: ofMachine(record) }, environments, given, wanted);
+  if (source.storedEnvironments === undefined) return own;
+  const later = wanted.filter((name) => variables.includes(name) && !own.secrets.includes(name));
+  return { ...own, values: { ...Object.fromEntries(later.map((name) => [name, "a value"])), ...own.values } };
+}
+
+/**
  * The part of a start that its servers get. Where several people start sessions, it is the variables that the agent
  * declares. A start could otherwise send the secrets of a server to another address.
  */

@@ -114,6 +114,12 @@ test("environments of the coordinator are over those of the machine, and only fo
   expect(withinRights(more, rights)).toMatchObject({ refused: expect.stringContaining("LD_PRELOAD") });
 });
 
+test("a script that is the whole agent gets no tools, because it has no model", () => {
+  const wanted = record("holdfast: { script: count }\n");
+  const result = withinRights(wanted, { tools: ["script__count", "read_file"], sandbox: "bubblewrap" });
+  expect(result).toMatchObject({ record: { tools: null, script: "count" } });
+});
+
 describe("a file is refused", () => {
   test.each<[what: string, fields: string, reason: RegExp]>([
     ["for a tool", "tools: Read, Bash\n", /does not give the tool shell/],

@@ -50,7 +50,9 @@ export function withinRights(
   rights: GivenRights,
 ): { readonly record: AgentRecord } | { readonly refused: string } {
   const given: Given = (tool) => rights.tools.some((one) => covers(one, tool));
-  const wanted: AgentRecord = { ...record, tools: record.tools ?? TOOLS.filter(given) };
+  // A script that is the whole agent has no model, and so no tools.
+  const usual = record.script === undefined ? TOOLS.filter(given) : null;
+  const wanted: AgentRecord = { ...record, tools: record.tools ?? usual };
   for (const rule of Object.values<Rule>(RULES)) {
     const refused = rule(wanted, given, rights);
     if (refused !== undefined) return { refused };

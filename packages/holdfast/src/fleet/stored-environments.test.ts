@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { registrationToken, startSession, userToken } from "../testing/coordinator-client.ts";
@@ -9,6 +10,7 @@ import { startCoordinator, type CoordinatorProcess } from "../testing/fleet-proc
 import type { HoldfastProcess } from "../testing/holdfast-process.ts";
 import { ModelProject } from "../testing/model-project.ts";
 
+const SERVER = fileURLToPath(new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url));
 const OF_ADA = "the-token-of-ada-4711";
 const OF_BOB = "the-token-of-bob-0815";
 const OF_SHOP = "the-token-of-the-shop-42";
@@ -283,5 +285,51 @@ test(
     await restart(["first.key"]);
     await holdfast(ada, ["unpause", session]);
     expect(await outputOf(session)).toContain(hashOf(OF_ADA));
+  },
+);
+
+test(
+  "a script as a whole agent and an MCP server of the machine have the secret of the session",
+  { ...ofCampaign, timeout: 180_000 },
+  async () => {
+    const manifest = { name: "count", description: "Counts.", script_file: "count.sh" };
+    project.write(".holdfast/scripts/count/script.json", JSON.stringify(manifest));
+    project.write(".holdfast/scripts/count/count.sh", `${COMMAND}\n`);
+    await holdfast(coordinator.adminToken, ["agents", "trust"]);
+    await holdfast(coordinator.adminToken, ["script", "push", "count", "--catalogue"]);
+    await push("counter", `holdfast:\n  script: count\n  variables: [REGION, TOKEN]\n`);
+    const server = [
+      "mcp",
+      "add",
+      "test",
+      "--user",
+      "--env",
+      "TEST_TOKEN=${TOKEN}",
+      "--",
+      process.execPath,
+      SERVER,
+    ];
+    await holdfast(ada, server);
+    await push(
+      "caller",
+      `tools: mcp__test__*\nmcpServers: [test]\n${FIELDS.replace("shell", "mcp__test__greet")}`,
+    );
+    await setPlain(ada, "base", "REGION=eu");
+    await setSecret(ada, "base", OF_ADA);
+    await setPlain(ada, "staging", "REGION=us");
+    const tools = ["script__count", "mcp__test__*"];
+    const runner = await startRunner("box", {
+      agentFiles: { ...POLICY.agentFiles, tools },
+      allowScripts: "all",
+    });
+    expect(runner.stderr).not.toContain("is not offered");
+    const counted = await outputOf(await start(ada, { agent: "counter", input: {} }));
+    expect(counted).toContain(`region=eu hash=${hashOf(OF_ADA)} token=[secret]`);
+    project.script = ({ messages }) =>
+      messages.some(({ role }) => role === "tool")
+        ? { text: JSON.stringify(messages) }
+        : { toolCalls: [{ name: "mcp__test__greet", input: { text: "you" } }] };
+    const called = await outputOf(await start(ada, { agent: "caller" }));
+    expect(called).toContain("Hello you, [secret].");
   },
 );

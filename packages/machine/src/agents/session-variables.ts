@@ -8,9 +8,9 @@
 import {
   environmentsBeside,
   offeredEnvironment,
+  offeredServerEnvironment,
   readEnvironments,
   secretsOfBegun,
-  serverEnvironment,
   sessionEnvironment,
   variablesOfServers,
   withMcpServers,
@@ -95,7 +95,7 @@ export class SessionVariables {
   }
 
   readonly #ofServer = (record: AgentRecord, variables: readonly string[]): SessionEnvironment =>
-    serverEnvironment(record, this.#environments, this.#given, variables);
+    offeredServerEnvironment(record, this.#environments, this.#given, variables);
 
   get #environments(): Environments {
     this.#read ??= readEnvironments(environmentsBeside(this.#places.trustFile));
