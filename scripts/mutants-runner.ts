@@ -3,6 +3,8 @@
 
 const GATEWAY = "packages/runtime/src/gateway/";
 const WATCHDOG = "packages/runtime/src/isolation/watchdog.test.ts";
+const RIGHTS = "packages/agents/src/trust/rights.test.ts";
+const BELOW = "packages/holdfast/src/fleet/pushed-below.test.ts";
 const FILES = "packages/holdfast/src/fleet/executor-policy.test.ts";
 
 export const RUNNER_MUTANTS = [
@@ -49,6 +51,62 @@ export const RUNNER_MUTANTS = [
     becomes: "",
     tests: [`${GATEWAY}connect-proxy.test.ts`],
     test: "a host that may only be private is not allowed by that",
+  },
+  {
+    name: "X17: a hook of a pushed file is no command line",
+    marker: "pushed-command-hook",
+    becomes: "",
+    tests: [RIGHTS],
+    test: "for a hook that is a command line",
+  },
+  {
+    name: "X17: a pushed file has hooks only by the policy",
+    marker: "pushed-hook-not-given",
+    becomes: "",
+    tests: [RIGHTS],
+    test: "hooks and agents below",
+  },
+  {
+    name: "X17: a hook of a pushed file is a script that the policy gives",
+    marker: "pushed-hook-any-script",
+    becomes: "",
+    tests: [RIGHTS],
+    test: "hooks and agents below",
+  },
+  {
+    name: "X17: a pushed file starts only the agents that the policy gives",
+    marker: "pushed-agent-not-given",
+    becomes: "return undefined;",
+    tests: [RIGHTS],
+    test: "for an agent that it starts",
+  },
+  {
+    name: "X17: an agent inside of a pushed file has only tools that the policy gives",
+    marker: "defined-agent-with-more-tools",
+    becomes: "",
+    tests: [RIGHTS],
+    test: "hooks and agents below",
+  },
+  {
+    name: "X17: an agent that a pushed file starts is allowed itself",
+    marker: "agent-below-not-allowed",
+    becomes: "",
+    tests: [BELOW],
+    test: "by the line of the policy that it lacks",
+  },
+  {
+    name: "agent-registry-3: a coordinator chooses the version of a child",
+    marker: "child-in-a-known-version",
+    becomes: "",
+    tests: ["packages/runtime/src/behaviour/versions.test.ts"],
+    test: "gets no version where a coordinator chooses it",
+  },
+  {
+    name: "a session keeps the descriptions of the agents that it may start",
+    marker: "agents-below-as-now",
+    becomes: "return tool;",
+    tests: ["packages/agents/src/model-loop/tools/delegate.test.ts"],
+    test: "keeps the descriptions of the agents",
   },
   {
     name: "fetch-page-1: a page is fetched from a public address",

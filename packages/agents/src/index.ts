@@ -80,6 +80,7 @@ export {
   layerOf,
   layersOf,
   type AgentPlaces,
+  type OfferedAgent,
   type DialectName,
   type FoundFile,
 } from "./places/agent-places.ts";
@@ -198,7 +199,7 @@ export {
   withScriptTools,
   type ScriptsCapabilityOptions,
 } from "./scripts/scripts-capability.ts";
-export { hookAgentsOf, hookScripts, withHooks } from "./hooks/session-hooks.ts";
+export { hookAgentsOf, hookScripts, scriptsOfHooks, withHooks } from "./hooks/session-hooks.ts";
 export { readHookFiles, type HookFile } from "./hooks/claude-settings.ts";
 export { readInstructions, type Instructions } from "./files/instructions.ts";
 export {

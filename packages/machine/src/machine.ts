@@ -326,11 +326,13 @@ async function makeAgent(
   if (isProcedural(record))
     return definition(parts, record, version, [], () => tree.procedural(record, procedural, version));
   const hooked = tree.withHooks(record);
+  // An agent that the file itself defines has the version of the file.
+  const versionOf = (child: AgentRecord) => (child.source.path === source.path ? version : undefined);
   const make = (records: readonly AgentRecord[]): Promise<readonly Agent[]> =>
     Promise.all(
       records
         .map((child) => ({ ...child, sandbox: child.sandbox ?? sandbox }))
-        .map((child) => tree.once(child, () => makeAgent(child, parts, tree, undefined, false))),
+        .map((child) => tree.once(child, () => makeAgent(child, parts, tree, versionOf(child), false))),
     );
   const children = [
     ...(await make(tree.childrenOf(record, { isFirst }))),
@@ -362,6 +364,10 @@ async function makeAgent(
       ownTools,
       optionalSecrets,
       requiredVariables: tree.variables.requiredOf(record),
+      othersToStart: () => tree.othersOf(record),
+      ...(tree.places.pushed === undefined
+        ? {}
+        : { starting: () => ({ ...named, hooks: withHooks(record, tree.places).hooks }) }),
       ...defined({ version }),
     }),
   );

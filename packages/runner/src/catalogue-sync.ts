@@ -41,6 +41,8 @@ export interface Catalogue {
 export interface CatalogueOffers {
   /** The agents that it offers beside its own. */
   readonly agents: readonly Agent[];
+  /** The current versions among `agents`. */
+  readonly current: readonly Agent[];
   /** The agents whose current version it does not offer, with reasons for people at the coordinator. */
   readonly refused: readonly RefusedAgent[];
   /** The environments of the coordinator that an agent names; `undefined` for an agent that gets none of them. */

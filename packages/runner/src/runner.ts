@@ -134,8 +134,8 @@ interface Parts {
   readonly options: RunnerOptions;
   /** The present offers of the runner. */
   offers: Offers;
-  /** Makes further agents known to the runtime. */
-  readonly known: { know(agent: Agent): void };
+  /** Makes the agents of the catalogue known to the runtime. */
+  readonly known: { know(agents: readonly Agent[], current: readonly Agent[]): void };
   readonly connection: CoordinatorConnection;
   readonly tokens: TokenStore;
   readonly registered: Registered;
@@ -325,13 +325,11 @@ class CoordinatedRunner implements Runner {
   }
 
   /** A runner that is ending does not register again, because that would end the drain. */
-  async #offerAlso({ agents: more, refused, environmentsOf }: CatalogueOffers): Promise<void> {
+  async #offerAlso({ agents: more, current, refused, environmentsOf }: CatalogueOffers): Promise<void> {
     const { options, registerAgain, known } = this.#parts;
     if (this.#stopping !== undefined) return;
-    for (const agent of more) {
-      known.know(agent);
-      if (environmentsOf?.(agent) !== undefined) options.environments?.allow(agent);
-    }
+    known.know(more, current);
+    for (const agent of more) if (environmentsOf?.(agent) !== undefined) options.environments?.allow(agent);
     this.#parts.offers = offersOf({
       ...options,
       agents: [...(options.agents ?? []), ...more],

@@ -107,7 +107,10 @@ export class RuntimeParts {
     this.schedules = new Schedules(shared);
 
     sessions.know(options.agents ?? []);
-    dispatched?.knowing?.(know);
+    dispatched?.knowing?.((versions, current) => {
+      sessions.know(versions);
+      sessions.agents.chooseElsewhere(versions, current);
+    });
     void storage.lost?.then((error) => sessions.storageLost(error));
     this.#closers = [
       storage.subscribe(({ sessionId, awaited }) => sessions.arrived(sessionId, awaited)),

@@ -18,8 +18,11 @@ import { checkCall, runScript } from "../scripts/run-script.ts";
 import { findScripts } from "../scripts/find-scripts.ts";
 import { scriptsOf, versionOf } from "../scripts/scripts-capability.ts";
 
-/** @throws HoldfastError `policy_denied` or `agent_invalid` for hooks that cannot be run. */
-export function withHooks(record: AgentRecord, places: AgentPlaces): AgentRecord {
+/**
+ * @param find finds the scripts that hooks may be.
+ * @throws HoldfastError `policy_denied` or `agent_invalid` for hooks that cannot be run.
+ */
+export function withHooks(record: AgentRecord, places: AgentPlaces, find = findScripts): AgentRecord {
   if (record.hooks.length > 0) refuseUntrusted(record, places);
   const files = readHookFiles(places).filter(({ isOuter }) => !isOuter || record.source.dialect === "claude");
   for (const file of files) refuseRefused(record, file);
@@ -30,12 +33,17 @@ export function withHooks(record: AgentRecord, places: AgentPlaces): AgentRecord
     ...files.flatMap((file) => file.hooks.map((hook) => inFolder(hook, file.folder, record, places))),
   ];
   if (hooks.length === 0) return record;
-  return { ...record, hooks: hooks.map((hook) => withVersion(hook, record, places)) };
+  return { ...record, hooks: hooks.map((hook) => withVersion(hook, record, places, find)) };
 }
 
 /** The names of the agents that hooks of a record are. */
 export function hookAgentsOf({ hooks }: AgentRecord): readonly string[] {
   return [...new Set(hooks.flatMap(({ run }) => (run.type === "agent" ? [run.name] : [])))];
+}
+
+/** The names of the scripts that hooks of a record are. */
+export function scriptsOfHooks({ hooks }: Pick<AgentRecord, "hooks">): readonly string[] {
+  return [...new Set(hooks.flatMap(({ run }) => (run.type === "script" ? [run.name] : [])))];
 }
 
 /** Runs scripts of hooks in the versions of their sessions. */
@@ -60,8 +68,9 @@ function inFolder(
   return way === "" ? hook : { ...hook, folder: way };
 }
 
+/** The policy of the machine has already decided about the hooks of a file that was pushed. */
 function refuseUntrusted({ name, source }: AgentRecord, places: AgentPlaces): void {
-  if (source.scope !== "path" || places.trustsProject === true) return;
+  if (source.scope !== "path" || places.trustsProject === true || places.pushed !== undefined) return;
   if (isFileTrusted(places, source.path)) return;
   throw new HoldfastError(
     "policy_denied",
@@ -83,12 +92,15 @@ function refuseRefused({ name }: AgentRecord, { path, status, problem, verdicts 
   });
 }
 
-function withVersion(hook: AgentHook, record: AgentRecord, places: AgentPlaces): AgentHook {
+function withVersion(
+  hook: AgentHook,
+  record: AgentRecord,
+  places: AgentPlaces,
+  find: typeof findScripts,
+): AgentHook {
   const { run } = hook;
   if (run.type !== "script") return hook;
-  const [script] = scriptsOf({ ...record, scripts: [run.name], deniedTools: [] }, places, () =>
-    findScripts(places),
-  );
+  const [script] = scriptsOf({ ...record, scripts: [run.name], deniedTools: [] }, places, () => find(places));
   const hash = script?.current ?? "";
   const { manifest } = versionOf(run.name, hash, places);
   try {

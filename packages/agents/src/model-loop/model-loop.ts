@@ -32,7 +32,13 @@ import {
   type StartedSession,
 } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
-import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./tools/delegate.ts";
+import {
+  delegate,
+  delegateFacts,
+  finishChildTask,
+  type Delegate,
+  type FinishChild,
+} from "./tools/delegate.ts";
 import { askUser, proposePlan, todo } from "./tools/loop-tools.ts";
 import { hookTask, type HookScripts } from "./hooks/hook-task.ts";
 import type { ProjectRules } from "../permissions/ask-permission.ts";
@@ -96,6 +102,10 @@ export type PlaceSession = (
 export interface AgentParts {
   /** The agents of its hooks. */
   readonly hookAgents?: readonly Agent[];
+  /** Agents that it may start besides, and that others make. Asked at the start of each session. */
+  readonly othersToStart?: () => readonly Delegate[];
+  /** The record of a session that starts now: that of the agent by default. May throw. */
+  readonly starting?: () => AgentRecord;
   /** Tools of this agent beside those of the loop. */
   readonly ownTools?: readonly Tool[];
   /** The keys of its models, and other secrets that it can start without. */
@@ -177,6 +187,8 @@ export class ModelLoop {
     agents: readonly Agent[] = [],
     {
       hookAgents = [],
+      othersToStart = () => [],
+      starting = () => record,
       ownTools = [],
       optionalSecrets = [],
       requiredVariables = [],
@@ -186,13 +198,21 @@ export class ModelLoop {
     const { capabilities = [], projectRules, keepFiles } = this.#options;
     const { secrets, variables } = record;
     this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
-    const finish = agents.length === 0 ? undefined : this.#finishChild;
-    const children = agents.map((agent) => ({ agent, record: this.#records.get(agent) }));
-    const tools = [...this.#tools, ...(agents.length === 0 ? [] : [delegate(children, finish)]), ...ownTools];
-    const terms = delegateFacts(record, children);
+    const startable = (): readonly Delegate[] => [
+      ...agents.map((agent) => ({
+        name: agent.name,
+        description: agent.description,
+        agent,
+        record: this.#records.get(agent),
+      })),
+      ...othersToStart(),
+    ];
+    const known = startable();
+    const finish = known.length === 0 ? undefined : this.#finishChild;
+    const tools = [...this.#tools, ...(known.length === 0 ? [] : [delegate(known, finish)]), ...ownTools];
     const prepare = async (task: TaskContext, session: StartedSession) => {
-      const prepared = await this.#prepare(record, tools, task, session);
-      return { ...prepared, facts: { ...prepared.facts, ...terms } };
+      const prepared = await this.#prepare(starting(), tools, task, session);
+      return { ...prepared, facts: { ...prepared.facts, ...delegateFacts(record, startable()) } };
     };
     const parts: LoopParts = {
       model: this.#model,

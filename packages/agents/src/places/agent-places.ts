@@ -7,7 +7,7 @@
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve, sep } from "node:path";
 import type { PushedContents } from "../contents/pushed-contents.ts";
-import type { AgentSource } from "../record/agent-record.ts";
+import type { AgentRecord, AgentSource } from "../record/agent-record.ts";
 import { FileProblem } from "../format/front-matter.ts";
 import type { ProjectPath } from "./project-inputs.ts";
 
@@ -44,8 +44,22 @@ export interface AgentPlaces {
   readonly externalAgents?: () => readonly string[];
   /** The names of the secrets that the user has stored, whose values a server can be given. */
   readonly storedSecrets?: readonly string[];
-  /** Skills and scripts of the coordinator, for agents that come from it. */
-  readonly pushed?: Readonly<Record<"skills" | "scripts", PushedContents>>;
+  /** The contents and agents of a coordinator, for agents that come from it. */
+  readonly pushed?: PushedPlaces;
+}
+
+/** Skills and scripts of a coordinator, and the agents that its agent files may start or have as hooks. */
+export interface PushedPlaces extends Readonly<Record<"skills" | "scripts", PushedContents>> {
+  /** An agent of this name that the runner offers. @throws HoldfastError where it offers none. */
+  readonly agent: (name: string) => OfferedAgent;
+}
+
+/** An agent that a runner offers, as other agents know it. */
+export interface OfferedAgent {
+  readonly name: string;
+  readonly description?: string | undefined;
+  /** That of an agent without code. */
+  readonly record?: AgentRecord | undefined;
 }
 
 /** A file that may be an agent. */

@@ -122,19 +122,22 @@ test("a script that is the whole agent gets no tools, because it has no model", 
 
 describe("a file is refused", () => {
   test.each<[what: string, fields: string, reason: RegExp]>([
-    ["for a tool", "tools: Read, Bash\n", /does not give the tool shell/],
-    ["for a pattern of tools", "tools: mcp__docs__*\n", /does not give the tool mcp__docs__\*/],
     [
-      "for an agent inside of it, whose tools are narrowed by those of the file alone",
-      "holdfast: { subAgents: { b: { description: d, prompt: p, tools: Bash } } }\n",
-      /cannot have agents inside of the file \(b\)/,
+      "for a tool",
+      "tools: Read, Bash\n",
+      /does not give the tool shell, as a line "tools": \["shell"\] of its "agentFiles" would/,
     ],
+    ["for a pattern of tools", "tools: mcp__docs__*\n", /does not give the tool mcp__docs__\*/],
     [
       "for tasks, which are code of the project",
       "holdfast: { tasks: [tasks.ts] }\n",
       /cannot have tasks of a project \(tasks\.ts\)/,
     ],
-    ["for a hook", "holdfast: { hooks: { before_tool: [{ command: 'true' }] } }\n", /cannot have hooks/],
+    [
+      "for a hook that is a command line",
+      "holdfast: { hooks: { before_tool: [{ command: 'true' }] } }\n",
+      /cannot have a hook that is a command line \(before_tool\)/,
+    ],
     [
       "for a server that is a program",
       "mcpServers: [{ docs: { command: sh, args: [-c, 'true'] } }]\n",
@@ -145,7 +148,7 @@ describe("a file is refused", () => {
       "mcpServers: [{ docs: { type: http, url: 'https://example.org/mcp' } }]\n",
       /settings of an MCP server of its own \(docs\)/,
     ],
-    ["for a server of the machine", "mcpServers: [docs]\n", /does not give the tools mcp__docs__\*/],
+    ["for a server of the machine", "mcpServers: [docs]\n", /does not give the tool mcp__docs__\*/],
     ["for a secret", "holdfast: { secrets: [PASSWORD] }\n", /cannot have secrets \(PASSWORD\)/],
     [
       "for an environment",
@@ -153,7 +156,11 @@ describe("a file is refused", () => {
       /the policy of this runner does not give the environment staging/,
     ],
     ["for a variable", "holdfast: { variables: [LD_PRELOAD] }\n", /does not give the variable LD_PRELOAD/],
-    ["for an agent that it starts", "holdfast: { agents: [other] }\n", /agents that it starts \(other\)/],
+    [
+      "for an agent that it starts",
+      "holdfast: { agents: [other] }\n",
+      /does not give the agent other, as a line "subAgents": \["other"\] of its "agentFiles" would/,
+    ],
     ["for a script", "holdfast: { scripts: [count] }\n", /does not give the tool script__count/],
     ["for a version of a skill", "skills: [pdf@stable]\n", /cannot name a version \(pdf@stable\)/],
     [
@@ -174,7 +181,51 @@ describe("a file is refused", () => {
 
   test("for skills, where the policy does not give the tool that reads them", () => {
     const fields = "tools: Read\nskills: [house-style]\n";
-    expect(tools(fields, ["read_file"])).toMatch(/does not give the tool read_skill, which skills need/);
+    expect(tools(fields, ["read_file"])).toMatch(/does not give the tool read_skill \(skills need it\)/);
     expect(tools(fields, ["read_file", "read_skill"])).toEqual(["read_file"]);
+  });
+});
+
+describe("hooks and agents below", () => {
+  const GUARD = "holdfast: { hooks: { before_tool: [{ script: guard }] } }\n";
+  const CHECKER = "holdfast: { hooks: { on_run_start: { agent: checker } } }\n";
+  const STARTS = "tools: Read, Task\nholdfast: { agents: [helper] }\n";
+  const defines = (given: string) =>
+    `holdfast: { subAgents: { b: { description: d, prompt: p${given} } } }\n`;
+
+  test.each<[fields: string, more: object, refused: RegExp | undefined]>([
+    [GUARD, {}, /does not give hooks \(before_tool\), as a line "hooks": true/],
+    [GUARD, { hooks: true }, /does not give the tool script__guard \(a hook is this script\)/],
+    [GUARD, { hooks: true, tools: ["script__guard"] }, undefined],
+    [
+      "holdfast: { hooks: { before_tool: [{ script: guard@stable }] } }\n",
+      { hooks: true, tools: ["script__*"] },
+      /cannot name a version \(guard@stable\)/,
+    ],
+    [
+      "holdfast: { hooks: { before_tool: [{ script: guard }, { command: 'true' }] } }\n",
+      { hooks: true, tools: ["*"], subAgents: ["*"] },
+      /cannot have a hook that is a command line/,
+    ],
+    [CHECKER, { subAgents: ["checker"] }, /does not give hooks \(on_run_start\)/],
+    [CHECKER, { hooks: true, subAgents: ["helper"] }, /does not give the agent checker/],
+    [CHECKER, { hooks: true, subAgents: ["checker"] }, undefined],
+    [STARTS, { subAgents: ["helper"] }, undefined],
+    [STARTS, { subAgents: ["*"] }, undefined],
+    [STARTS, { subAgents: ["checker"] }, /does not give the agent helper/],
+    ["tools: Read, Task\n", { subAgents: ["*"] }, /cannot start all agents \(\*\)/],
+    ["holdfast: { agents: ['*'] }\n", { subAgents: ["*"] }, /cannot start all agents \(\*\)/],
+    [defines(""), {}, /does not give the agent a\.b, as a line "subAgents": \["a\.b"\]/],
+    [defines(""), { subAgents: ["a.b"] }, undefined],
+    // Its tools are narrowed by those of the file alone, which names none here.
+    [
+      defines(", tools: Bash"),
+      { subAgents: ["a.b"] },
+      /the tool shell \(an agent inside of the file names it\)/,
+    ],
+  ])("%s with %o", (fields, more, refused) => {
+    const result = withinRights(record(fields), { tools: READING_TOOLS, sandbox: "bubblewrap", ...more });
+    if (refused === undefined) expect(result).toMatchObject({ record: { name: "a" } });
+    else expect(result).toMatchObject({ refused: expect.stringMatching(refused) });
   });
 });

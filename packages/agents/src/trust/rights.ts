@@ -4,17 +4,22 @@
 //   - A record that asks for more is refused. A record without `tools` gets the tools of Holdfast that the
 //     policy gives. A record that names no skills gets none, because the skills of the machine's user are for
 //     the user's own agents.
-//   - A file brings no program, code or secret with it: hooks, servers with a command or an address, tasks of
-//     a project. It may name scripts and MCP servers of the machine whose tools the policy gives, and the
-//     environments and variables that the policy names. Where the policy says so, its other environments are
-//     those of the coordinator. A variable can change what a program does, also one
-//     that a start gives. Agents that it defines or starts are refused, as their tools would be compared
-//     with the file and not with the policy.
+//   - A file brings no program, code or secret with it: command lines of hooks, servers with a command or an
+//     address, tasks of a project. It may name scripts and MCP servers of the machine whose tools the policy
+//     gives, and the environments and variables that the policy names. Where the policy says so, its other
+//     environments are those of the coordinator. A variable can change what a program does, also one that a
+//     start gives.
+//   - A hook is a script or an agent. The policy says whether there are hooks, and gives the tool of the
+//     script or the name of the agent besides.
+//   - Agents that a file starts, or that it defines, have names that the policy gives. An agent that it starts
+//     has rights of its own. The tools of one that it defines are compared here.
+//   - A refusal names the line of the policy that would give what is missing.
 //   - Each field of a record has a rule. A new field without one does not compile.
 
 import { ownSandbox } from "@holdfast/workspace";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { splitReference } from "../record/content-references.ts";
+import { subAgentRecords } from "../record/sub-agents.ts";
 import { TOOLS } from "../record/tool-names.ts";
 
 /** Tools that change nothing and reach nothing outside of the workspace. */
@@ -29,6 +34,8 @@ export const READING_TOOLS: readonly string[] = [
 ];
 
 const SKILL_TOOL = "read_skill";
+/** It starts the agents that a file names, which the policy gives by their names. */
+const START_TOOL = "delegate";
 
 /** The rights that a machine gives to agent files of a coordinator. */
 export interface GivenRights {
@@ -40,6 +47,10 @@ export interface GivenRights {
   readonly coordinatorEnvironments?: boolean | undefined;
   /** Names of variables, from these environments or from a start. */
   readonly variables?: readonly string[] | undefined;
+  /** Whether there may be hooks. */
+  readonly hooks?: boolean | undefined;
+  /** Names of the agents that may be started, defined in a file, or hooks; `*` for all. */
+  readonly subAgents?: readonly string[] | undefined;
   /** The sandbox of the machine for agents that name none. */
   readonly sandbox: string;
 }
@@ -49,7 +60,9 @@ export function withinRights(
   record: AgentRecord,
   rights: GivenRights,
 ): { readonly record: AgentRecord } | { readonly refused: string } {
-  const given: Given = (tool) => rights.tools.some((one) => covers(one, tool));
+  const { subAgents = [] } = rights;
+  const given: Given = (tool) =>
+    rights.tools.some((one) => covers(one, tool)) || (tool === START_TOOL && subAgents.length > 0);
   // A script that is the whole agent has no model, and so no tools.
   const usual = record.script === undefined ? TOOLS.filter(given) : null;
   const wanted: AgentRecord = { ...record, tools: record.tools ?? usual };
@@ -72,7 +85,7 @@ type Rule = (record: AgentRecord, given: Given, rights: GivenRights) => string |
 /** The field gives no right: it describes the agent, restricts it, or changes only the work of the tools that it has. */
 const noRight: Rule = () => undefined;
 
-/** The field holds programs, values or agents, which are never given. */
+/** The field holds programs or values, which are never given. */
 const never =
   (what: string, namesOf: (record: AgentRecord) => readonly string[]): Rule =>
   (record) => {
@@ -89,32 +102,54 @@ const RULES = {
   fallbackModels: noRight,
   resumeAtReset: noRight,
   tools: ({ tools }, given) => {
-    const more = tools?.find((tool) => !given(tool));
-    return more === undefined ? undefined : notGiven(`the tool ${more}`);
+    const more = tools?.find((tool) => tool !== START_TOOL && !given(tool));
+    return more === undefined ? undefined : toolNotGiven(more);
   },
   deniedTools: noRight,
   permissions: noRight, // They concern tools that the policy gives.
   effects: noRight,
   turnsMax: noRight,
   planFirst: noRight,
-  agents: never("agents that it starts", ({ agents }) => agents),
-  subAgents: never("agents inside of the file", ({ subAgents }) => Object.keys(subAgents)),
+  agents: ({ agents }, _given, rights) => agentNotGiven(agents, rights),
+  subAgents: (record, given, rights) => {
+    const agents = subAgentRecords(record);
+    const more = agents.flatMap(({ tools }) => tools ?? []).find((tool) => !given(tool));
+    // mutant: defined-agent-with-more-tools
+    if (more !== undefined) return toolNotGiven(more, "an agent inside of the file names it");
+    const names = agents.map(({ name }) => name);
+    return agentNotGiven(names, rights);
+  },
   relaysMessages: noRight,
   skills: ({ skills }, given) =>
     (skills ?? []).length === 0 || given(SKILL_TOOL)
       ? versionNamed(skills ?? [])
-      : notGiven(`the tool ${SKILL_TOOL}, which skills need`),
+      : toolNotGiven(SKILL_TOOL, "skills need it"),
   script: ({ script }, given) =>
-    script === undefined || given(`script__${script}`)
+    script === undefined || given(scriptTool(script))
       ? undefined
-      : notGiven(`the tool script__${script}, which the agent itself is`),
+      : toolNotGiven(scriptTool(script), "the agent itself is this script"),
   scripts: ({ scripts }, given) => {
-    const script = scripts.find((name) => !given(`script__${splitReference(name).name}`));
-    return script === undefined ? versionNamed(scripts) : notGiven(`the tool script__${script}`);
+    const script = scripts.find((name) => !given(scriptTool(name)));
+    return script === undefined ? versionNamed(scripts) : toolNotGiven(scriptTool(script));
   },
   tasks: never("tasks of a project", ({ tasks }) => tasks),
   when: noRight,
-  hooks: never("hooks", ({ hooks }) => hooks.map(({ point }) => point)),
+  hooks: ({ hooks }, given, rights) => {
+    const [first] = hooks;
+    if (first === undefined) return undefined;
+    const command = hooks.find(({ run }) => run.type === "command");
+    // mutant: pushed-command-hook
+    if (command !== undefined)
+      return `a file from a coordinator cannot have a hook that is a command line (${command.point}) on this runner: a hook is a script or an agent`;
+    // mutant: pushed-hook-not-given
+    if (rights.hooks !== true) return notGiven(`hooks (${first.point})`, '"hooks": true');
+    const scripts = hooks.flatMap(({ run }) => (run.type === "script" ? [run.name] : []));
+    const script = scripts.find((name) => !given(scriptTool(name)));
+    // mutant: pushed-hook-any-script
+    if (script !== undefined) return toolNotGiven(scriptTool(script), "a hook is this script");
+    const agents = hooks.flatMap(({ run }) => (run.type === "agent" ? [run.name] : []));
+    return versionNamed(scripts) ?? agentNotGiven(agents, rights);
+  },
   mcpServers: ({ mcpServers }, given) => {
     const own = Object.entries(mcpServers).find(([, server]) => typeof server !== "string");
     if (own !== undefined)
@@ -125,7 +160,7 @@ const RULES = {
     if (renamed !== undefined)
       return `a file from a coordinator cannot give an MCP server of the machine another name (${renamed[0]})`;
     const server = Object.keys(mcpServers).find((name) => !given(`mcp__${name}__*`));
-    return server === undefined ? undefined : notGiven(`the tools mcp__${server}__*`);
+    return server === undefined ? undefined : toolNotGiven(`mcp__${server}__*`);
   },
   workspace: noRight,
   sandbox: ({ sandbox }, _given, { sandbox: ofMachine }) => {
@@ -139,10 +174,11 @@ const RULES = {
   environments: ({ environments }, _given, rights) => {
     // mutant: coordinator-environment-without-policy
     if (rights.coordinatorEnvironments === true) return undefined;
-    const refused = missingIn(rights.environments, environments, "the environment");
+    const refused = missingIn("environments", rights.environments, environments, "the environment");
     return refused && `${refused}; \`agentFiles.coordinatorEnvironments\` would give it from the coordinator`;
   },
-  variables: ({ variables }, _given, rights) => missingIn(rights.variables, variables, "the variable"),
+  variables: ({ variables }, _given, rights) =>
+    missingIn("variables", rights.variables, variables, "the variable"),
   secrets: never("secrets", ({ secrets }) => secrets),
   inputSchema: noRight,
   outputSchema: noRight,
@@ -162,16 +198,34 @@ function versionNamed(references: readonly string[]): string | undefined {
 }
 
 function missingIn(
+  line: string,
   given: readonly string[] = [],
   wanted: readonly string[],
   what: string,
 ): string | undefined {
   const more = wanted.find((name) => !given.includes(name));
-  return more === undefined ? undefined : notGiven(`${what} ${more}`);
+  return more === undefined ? undefined : notGiven(`${what} ${more}`, `"${line}": ["${more}"]`);
 }
 
-function notGiven(what: string): string {
-  return `the policy of this runner does not give ${what}`;
+/** A name that stands for all is none that a policy was asked for. */
+function agentNotGiven(names: readonly string[], { subAgents = [] }: GivenRights): string | undefined {
+  if (names.includes("*"))
+    return "a file from a coordinator cannot start all agents (*) on this runner: it names each of them";
+  // mutant: pushed-agent-not-given
+  return missingIn("subAgents", subAgents.includes("*") ? names : subAgents, names, "the agent");
+}
+
+function scriptTool(script: string): string {
+  return `script__${splitReference(script).name}`;
+}
+
+function toolNotGiven(tool: string, why?: string): string {
+  return notGiven(`the tool ${tool}${why === undefined ? "" : ` (${why})`}`, `"tools": ["${tool}"]`);
+}
+
+/** @param line the part of `agentFiles` that would give it. */
+function notGiven(what: string, line: string): string {
+  return `the policy of this runner does not give ${what}, as a line ${line} of its "agentFiles" would`;
 }
 
 /** Whether each tool that the second name stands for is one that the first stands for. */

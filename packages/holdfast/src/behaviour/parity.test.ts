@@ -3,7 +3,6 @@
 //
 //   - An MCP server that is a program runs outside of every sandbox. It is refused with all sandboxes but
 //     `filesystem`, so the scenario has a server over HTTP (docs/sandboxes.md).
-//   - A pushed file starts no agent (decision 49). Its columns are without these rows.
 //
 // It takes minutes, so only the campaign `parity` plays it.
 
@@ -11,7 +10,7 @@ import { ownSandboxes } from "@holdfast/workspace";
 import { afterEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { MODES, type Mode } from "../testing/parity-modes.ts";
-import { NOT_PUSHED, openScenario, OUTPUT, type Seen } from "../testing/parity-scenario.ts";
+import { openScenario, OUTPUT, type Seen } from "../testing/parity-scenario.ts";
 
 let open: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -40,27 +39,24 @@ async function cells(): Promise<readonly [Cell, ...Cell[]]> {
 }
 
 async function play({ mode, sandbox }: Cell): Promise<Column> {
-  const { isPushed } = mode;
   const startedAt = performance.now();
-  const scenario = await openScenario({ sandbox, isPushed }, (close) => void open.push(close));
+  const scenario = await openScenario(sandbox, (close) => void open.push(close));
   const seen = scenario.seen(await mode.play(scenario));
   const name = `${mode.name}, ${sandbox}`;
   console.log(`${name}: ${Math.round((performance.now() - startedAt) / 1_000)} s`);
-  return { name, isPushed, seen };
+  return { name, seen };
 }
 
 interface Column {
   readonly name: string;
-  readonly isPushed: boolean;
   readonly seen: Seen;
 }
 
 /** The rows in which a column differs from the first one. */
 function differences([base, ...others]: readonly [Column, ...Column[]]): readonly string[] {
-  return others.flatMap(({ name, isPushed, seen }) =>
+  return others.flatMap(({ name, seen }) =>
     [...new Set([...Object.keys(base.seen), ...Object.keys(seen)])]
       .filter((row) => seen[row] !== base.seen[row])
-      .filter((row) => !(isPushed && NOT_PUSHED.includes(row)))
       .map((row) => `${row} | ${base.name}: ${base.seen[row]} | ${name}: ${seen[row]}`),
   );
 }
@@ -73,8 +69,9 @@ test(
     const columns: [Column, ...Column[]] = [await play(first)];
     expect(columns[0].seen).toMatchObject({
       environment: expect.stringContaining("region north"),
-      script: expect.stringContaining("4"),
+      script: expect.stringMatching(/4[^]*It is marked\./),
       child: expect.stringContaining("helped"),
+      hook: expect.stringContaining("It is secret."),
       shell: expect.stringContaining("exit code 3"),
       asked: "Allow write_file: result.txt?",
       output: OUTPUT,

@@ -1,6 +1,6 @@
 // `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
 
-import { PROVIDER_KEYS, readEnvironments, type AgentRecord } from "@holdfast/agents";
+import { PROVIDER_KEYS, readEnvironments, type AgentRecord, type OfferedAgent } from "@holdfast/agents";
 import { Redactor, type WantedSecrets } from "@holdfast/system";
 import { SessionEnvironments, type RunnerOptions, type RunnerPolicy } from "@holdfast/runner";
 import type { Machine } from "@holdfast/machine";
@@ -10,9 +10,17 @@ import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { dataFolder } from "@holdfast/system";
+import type { Agent } from "@holdfast/runtime";
+import type { LoadedAgent } from "./load-agent.ts";
 import type { FoundPolicy } from "../settings/runner-policy-file.ts";
 
 const MESSAGE_CHARS = 300;
+
+/** The agents that a runner offers besides, and those of them that were loaded from files. */
+interface OwnAgents {
+  readonly agents: readonly Agent[];
+  readonly loaded: readonly Pick<LoadedAgent, "agent" | "record">[];
+}
 
 /**
  * The agents that the runner makes of the agent files at its coordinator, where its policy allows some.
@@ -23,6 +31,7 @@ export async function catalogueOf(
   { agentFiles, ...policy }: FoundPolicy["policy"],
   search: AgentSearch,
   secrets: Iterable<string>,
+  own: OwnAgents,
   io: Io,
   offered: (current: readonly AgentRecord[]) => void,
 ): Promise<Pick<RunnerOptions, "catalogueAgents">> {
@@ -37,6 +46,7 @@ export async function catalogueOf(
       places: agentPlaces(search, { project: search.cwd }),
       make: (record, places, version) =>
         thisMachine(search).agentOfRecord(record, places, { ...settings, version, isOffered: true }),
+      own: offeredOf(own),
       offered,
       dataFolder: dataFolder(io),
       policy: { ...policy, agentFiles },
@@ -48,6 +58,20 @@ export async function catalogueOf(
       announced: (reason) => announcedReason(reason, redactor, home),
     }),
   };
+}
+
+/** The agents of the runner's own code and files, with those that they name. */
+function offeredOf({ agents, loaded }: OwnAgents): ReadonlyMap<string, OfferedAgent> {
+  const records = new Map(loaded.map(({ agent, record }) => [agent, record]));
+  const offered = new Map<string, OfferedAgent>();
+  const add = (agent: Agent): void => {
+    const { name, description } = agent;
+    if (offered.has(name)) return;
+    offered.set(name, { name, description, record: records.get(agent) });
+    for (const below of agent.agents) add(below);
+  };
+  for (const agent of agents) add(agent);
+  return offered;
 }
 
 /**

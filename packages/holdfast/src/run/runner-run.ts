@@ -297,6 +297,7 @@ export async function runnerOptions(
       policy,
       { cwd: workspace, env: io.env, servesOthers, mode, ...demanded, ...own },
       secrets.values(),
+      code,
       io,
       (current) => executors.noteOffered(current),
     )),

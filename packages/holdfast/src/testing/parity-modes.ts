@@ -13,7 +13,7 @@ import { loadAgent } from "../run/load-agent.ts";
 import { startCoordinator, startRunnerProcess } from "./fleet-processes.ts";
 import type { HoldfastProcess } from "./holdfast-process.ts";
 import type { ModelProject } from "./model-project.ts";
-import { GIVEN, INPUT, SESSION, START, TOOLS, type Scenario } from "./parity-scenario.ts";
+import { BELOW, GIVEN, INPUT, SESSION, START, TOOLS, type Scenario } from "./parity-scenario.ts";
 
 /** The question and the end of the session, as its person sees them. */
 export interface Person {
@@ -23,8 +23,6 @@ export interface Person {
 
 export interface Mode {
   readonly name: string;
-  /** Whether the agent's file comes from a coordinator. */
-  readonly isPushed: boolean;
   /** Starts the session, lets what drives it be killed once, approves its question, and waits for its end. */
   play(scenario: Scenario): Promise<Person>;
 }
@@ -36,7 +34,6 @@ const APPROVED = { approved: true };
 
 const memory: Mode = {
   name: "one process over memory",
-  isPushed: false,
   async play(scenario) {
     const { folder: cwd, variables } = scenario.project;
     const environment = { values: { RELEASE: "2" } };
@@ -70,7 +67,6 @@ const memory: Mode = {
 
 const database: Mode = {
   name: "holdfast run",
-  isPushed: false,
   async play(scenario) {
     const { project } = scenario;
     const first = project.start(["run", AGENT, INPUT, "--session", SESSION, "--park", ...START], {
@@ -88,7 +84,6 @@ const database: Mode = {
 
 const stack: Mode = {
   name: "local stack",
-  isPushed: false,
   async play(scenario) {
     const { project } = scenario;
     await done(project, ["local", "start", "--agents", FILE, "--port", "0"]);
@@ -105,7 +100,6 @@ const stack: Mode = {
 
 const fleet = (name: string, isPushed: boolean): Mode => ({
   name,
-  isPushed,
   async play(scenario) {
     const { project } = scenario;
     const coordinator = await startCoordinator(project, { leaseMs: 6_000 });
@@ -113,9 +107,10 @@ const fleet = (name: string, isPushed: boolean): Mode => ({
     const env = { HOLDFAST_URL: coordinator.url, HOLDFAST_TOKEN: coordinator.adminToken };
     if (isPushed) {
       await done(project, ["skill", "push", "house-style"], env);
-      await done(project, ["script", "push", "count", "--catalogue"], env);
-      await done(project, ["agents", "push", AGENT], env);
-      const policy = { agentFiles: { allow: ["*"], tools: TOOLS, ...GIVEN }, allowScripts: "all" };
+      for (const script of ["count", "mark"])
+        await done(project, ["script", "push", script, "--catalogue"], env);
+      for (const agent of ["helper", "checker", AGENT]) await done(project, ["agents", "push", agent], env);
+      const policy = { agentFiles: { allow: ["*"], tools: TOOLS, ...GIVEN, ...BELOW }, allowScripts: "all" };
       writeFileSync(policyFile, JSON.stringify(policy));
     }
     const options = isPushed ? ["--policy", policyFile] : ["--agents", FILE];

@@ -1,5 +1,6 @@
 // The scenario of parity (`openScenario`). It has a skill, an environment, an MCP server over HTTP, a script,
-// a child, an approval, and a process that is killed in between.
+// and an agent that is started. It has hooks of both kinds, an approval, and a process that is killed in
+// between.
 
 import { readFileSync } from "node:fs";
 import { startMcpHttpServer, type Conversation, type McpHttpServer, type Reply } from "@holdfast/testkit";
@@ -32,6 +33,7 @@ const STEPS: readonly (readonly [row: string, reply: Reply])[] = [
   ["MCP server", call("mcp__notes__greet", { text: "you" })],
   ["script", call("script__count", { file: "text.txt" })],
   ["child", call("delegate", { agent: "helper", input: "Help." })],
+  ["hook", call("read_file", { path: "secret.txt" })],
   ["approval", call("write_file", { path: "result.txt", content: "four\n" })],
   ["shell", call("shell", { command: "cat result.txt; echo *.txt; exit 3" })],
 ];
@@ -44,34 +46,38 @@ export const TOOLS: readonly string[] = [
   "read_skill",
   "mcp__notes__*",
   "script__count",
+  "script__mark",
 ];
+
+/** The rights of a pushed file to start agents and to have hooks. */
+export const BELOW = { hooks: true, subAgents: ["helper", "checker"] } as const;
 
 /** The environment and the variables that the policy of a machine gives to a pushed file. */
 export const GIVEN = { environments: ["staging"], variables: ["REGION", "RELEASE"] } as const;
 /** The options of the start, which has a variable that no environment has. */
 export const START: readonly string[] = ["--env", "RELEASE=2"];
 
-/** The rows of a child. A pushed file starts no agent (decision 49). */
-export const NOT_PUSHED: readonly string[] = ["tool delegate", "child"];
-
-const isPushable = ([row]: (typeof STEPS)[number]): boolean => !NOT_PUSHED.includes(row);
-
-const agentFile = (sandbox: string, isPushed: boolean): string => `---
+const agentFile = (sandbox: string): string => `---
 name: lead
 description: Leads.
-tools: Read, Write, Bash, mcp__notes__*${isPushed ? "" : ", Task"}
+tools: Read, Write, Bash, mcp__notes__*, Task
 skills: [house-style]
 mcpServers: [notes]
 holdfast:
   sandbox: ${sandbox}
   scripts: [count]
-${isPushed ? "" : "  agents: [helper]\n"}  environment: [staging]
+  agents: [helper]
+  hooks:
+    before_tool: { tools: [read_file], agent: checker }
+    after_tool: { tools: [script__count], script: mark }
+  environment: [staging]
   variables: [REGION, RELEASE]
   approvals: { allow: [script__count, mcp__notes__greet, Bash] }
 ---
 You lead.
 `;
 
+const MARK = { name: "mark", description: "Marks a result.", script_file: "mark.sh" };
 const SCRIPT = {
   name: "count",
   description: "Counts words.",
@@ -79,9 +85,11 @@ const SCRIPT = {
   parameters_schema: { properties: { file: { type: "string" } }, required: ["file"] },
 };
 
+const BLOCKED = JSON.stringify({ action: "block", reason: "It is secret." });
+
 /** @param close takes what closes the parts, in the order in which they were opened. */
 export async function openScenario(
-  { sandbox, isPushed }: { readonly sandbox: string; readonly isPushed: boolean },
+  sandbox: string,
   close: (part: () => Promise<void>) => void,
 ): Promise<Scenario> {
   const server = await startMcpHttpServer();
@@ -90,8 +98,11 @@ export async function openScenario(
   close(() => project.dispose());
   for (const [path, text] of Object.entries({
     "text.txt": "one two three four\n",
-    ".holdfast/agents/lead.md": agentFile(sandbox, isPushed),
+    ".holdfast/agents/lead.md": agentFile(sandbox),
     ".holdfast/agents/helper.md": "---\nname: helper\ndescription: Helps.\ntools: Read\n---\nYou help.\n",
+    ".holdfast/agents/checker.md": "---\nname: checker\ndescription: Checks.\ntools: Read\n---\nYou check.\n",
+    ".holdfast/scripts/mark/script.json": JSON.stringify(MARK),
+    ".holdfast/scripts/mark/mark.sh": `cat > /dev/null; echo '{"action":"continue","context":"It is marked."}'\n`,
     ".holdfast/scripts/count/script.json": JSON.stringify(SCRIPT),
     ".holdfast/scripts/count/count.sh": 'wc -w < "$2" | tr -d " "\n',
     ".agents/skills/house-style/SKILL.md":
@@ -106,30 +117,29 @@ export async function openScenario(
     const { code, stderr } = await project.run(...args);
     expect(code, `${args.join(" ")}: ${stderr}`).toBe(0);
   }
-  const steps = isPushed ? STEPS.filter(isPushable) : STEPS;
-  const killedAt = steps.findIndex(([row]) => row === "script");
+  const killedAt = STEPS.findIndex(([row]) => row === "script");
   let last: Conversation | undefined;
   const scenario: Scenario = {
     project,
     server,
     kill: undefined,
-    seen: (person) => rowsOf(steps, last, person, scenario),
+    seen: (person) => rowsOf(last, person, scenario),
   };
   project.script = (conversation) => {
     if (conversation.system.includes("You help.")) return { text: "helped" };
+    if (conversation.system.includes("You check.")) return { text: BLOCKED };
     last = conversation;
     const replies = repliesOf(conversation);
     if (replies === killedAt) {
       scenario.kill?.();
       scenario.kill = undefined;
     }
-    return steps[replies]?.[1] ?? { text: OUTPUT };
+    return STEPS[replies]?.[1] ?? { text: OUTPUT };
   };
   return scenario;
 }
 
 function rowsOf(
-  steps: typeof STEPS,
   last: Conversation | undefined,
   person: { readonly asked: string; readonly output: string },
   { project, server }: Scenario,
@@ -144,7 +154,7 @@ function rowsOf(
     ...Object.fromEntries(
       (last?.tools ?? []).map(({ name, ...tool }) => [`tool ${name}`, JSON.stringify(tool)]),
     ),
-    ...Object.fromEntries(steps.map(([row], at) => [row, results[at]?.text ?? "none"])),
+    ...Object.fromEntries(STEPS.map(([row], at) => [row, results[at]?.text ?? "none"])),
     ...person,
     file: readFileSync(project.path("result.txt"), "utf8"),
     "calls of the MCP server": server.log.filter((line) => line.startsWith("tools/call")).join(", "),

@@ -5,6 +5,8 @@
 //       often its file is loaded. Agents that may start it in different sandboxes are refused, unless it
 //       names one.
 //   - Among agents that may start all others, only the one that a person starts may start the rest of them.
+//   - The agents that a pushed file starts are not made here. Each is an agent of its own, whose version the
+//     coordinator chooses when a child begins.
 //   - An agent below another one has the name by which the file above names it (`claude:reviewer`). Two files
 //     of one name are then two agents. They are refused where both have the bare name.
 
@@ -20,6 +22,7 @@ import {
   type AgentPlaces,
   type AgentRecord,
   type ListedAgent,
+  type OfferedAgent,
   type ProceduralAgentOptions,
   type Script,
   type Skill,
@@ -81,7 +84,9 @@ export class AgentTree {
 
   /** A session that has begun keeps the hooks of its start. @throws HoldfastError for hooks that cannot be run. */
   withHooks(record: AgentRecord): AgentRecord {
-    return this.skills === undefined ? record : withHooks(record, this.places);
+    return this.skills === undefined
+      ? record
+      : withHooks(record, this.places, (places) => findScripts(places).map(withInactive));
   }
 
   /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
@@ -124,7 +129,7 @@ export class AgentTree {
     { agents, source }: Pick<AgentRecord, "agents" | "source">,
     { isFirst = false }: { readonly isFirst?: boolean } = {},
   ): readonly AgentRecord[] {
-    if (agents.length === 0) return [];
+    if (agents.length === 0 || this.places.pushed !== undefined) return [];
     // A session that has begun keeps the agents of its start.
     if (this.skills !== undefined)
       for (const name of agents)
@@ -141,6 +146,12 @@ export class AgentTree {
         if (record !== undefined) return record;
         throw invalidAgents(`the agent may start "${name}", and no agent file has this name`, source.path);
       });
+  }
+
+  /** The agents that a pushed file may start. */
+  othersOf({ agents }: Pick<AgentRecord, "agents">): readonly OfferedAgent[] {
+    const { pushed } = this.places;
+    return pushed === undefined ? [] : agents.map((name) => pushed.agent(name));
   }
 
   /** @throws HoldfastError for agents that start each other without end. */
@@ -202,6 +213,7 @@ export class AgentTree {
 
   /** The external agents among these names. In a session that has begun, an agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
+    if (this.places.pushed !== undefined) return [];
     const place = { places: this.places, folder: root };
     return [...new Set(agents)]
       .filter((name) => this.#isExternal(name))

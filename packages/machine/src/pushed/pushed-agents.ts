@@ -9,28 +9,36 @@
 //     go on.
 //   - An agent is not offered while the policy does not take the current version of a script of it. Each new
 //     session would fail here. The sessions that this runner holds go on.
+//   - An agent is offered only with the agents that it may start or has as hooks. These are current versions of
+//     the catalogue, each with rights of its own, or agents that the runner offers besides. They never start
+//     each other without end.
 //   - A large catalogue never ends a runner: the current versions of all files go before earlier ones, and
 //     the rest is left out.
 
 import { join } from "node:path";
 import {
   ContentStore,
-  loadAgentFile,
   findScripts,
+  hookAgentsOf,
+  loadAgentFile,
   PushedContents,
   READING_TOOLS,
   scriptsOf,
+  scriptsOfHooks,
   withinRights,
   type AgentPlaces,
   type AgentRecord,
+  type OfferedAgent,
 } from "@holdfast/agents";
 import {
   takesScript,
-  type CatalogueAgents,
   type Catalogue,
+  type CatalogueAgents,
+  type CatalogueOffers,
   type RefusedAgent,
   type RunnerPolicy,
 } from "@holdfast/runner";
+import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { withInactive } from "../agents/agent-tree.ts";
 import { offeredVersions, syncContents, type Item } from "./sync-contents.ts";
@@ -43,6 +51,8 @@ export interface PushedAgentsOptions {
     places: AgentPlaces,
     version: string,
   ) => Promise<{ readonly agent: Agent }>;
+  /** The agents that the runner offers besides, by their names. */
+  readonly own: ReadonlyMap<string, OfferedAgent>;
   /** Called with the records of the current versions that are offered, after each change of the catalogue. */
   readonly offered?: (current: readonly AgentRecord[]) => void;
   /** The folder of the user's data, where contents are kept. */
@@ -67,94 +77,186 @@ interface Refused {
 }
 
 export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
-  const { dataFolder, policy } = options;
-  const { allow } = policy.agentFiles;
-  const pushed = {
-    skills: new PushedContents(join(dataFolder, "pushed-skills"), () => true),
-    scripts: new PushedContents(join(dataFolder, "pushed-scripts"), (hash) => takesScript(policy, hash)),
-  };
-  const places: AgentPlaces = { ...options.places, pushed };
+  const pushed = new PushedAgents(options);
+  return (catalogue) => pushed.offersOf(catalogue);
+}
+
+class PushedAgents {
+  readonly #options: PushedAgentsOptions;
+  readonly #places: AgentPlaces & Required<Pick<AgentPlaces, "pushed">>;
   /** By name and hash. */
-  const records = new Map<string, AgentRecord | Refused>();
-  const made = new Map<string, Agent>();
+  readonly #records = new Map<string, AgentRecord | Refused>();
+  readonly #made = new Map<string, Agent>();
+  /** The agents of the catalogue in their current versions, as they were last offered. */
+  readonly #current = new Map<string, OfferedAgent>();
   /** The environments of the coordinator that agents get. */
-  const stored = new Map<Agent, readonly string[] | undefined>();
-  const reported = new Set<string>();
-  const refused = (what: string, reason: string): void => {
-    if (reported.has(`${what} ${reason}`)) return;
-    reported.add(`${what} ${reason}`);
-    options.refused(what, reason);
-  };
-  return async ({ items, content }) => {
-    const allowed = items.filter(
-      ({ kind, name }) => kind === "agent" && (allow.includes("*") || allow.includes(name)),
-    );
-    const all = allowed.flatMap((item) => offeredVersions(item).map((hash) => ({ item, hash })));
+  readonly #stored = new Map<Agent, readonly string[] | undefined>();
+  readonly #reported = new Set<string>();
+
+  constructor(options: PushedAgentsOptions) {
+    const { dataFolder, policy } = options;
+    this.#options = options;
+    this.#places = {
+      ...options.places,
+      pushed: {
+        skills: new PushedContents(join(dataFolder, "pushed-skills"), () => true),
+        scripts: new PushedContents(join(dataFolder, "pushed-scripts"), (hash) => takesScript(policy, hash)),
+        agent: (name) => this.#offered(name),
+      },
+    };
+  }
+
+  async offersOf(catalogue: Catalogue): Promise<CatalogueOffers> {
+    const allowed = catalogue.items.filter(({ kind, name }) => kind === "agent" && this.#allows(name));
+    const all = allowed.flatMap((item) => offeredVersions(item).map((hash): Version => ({ item, hash })));
     // The current versions go before earlier ones, which a large catalogue leaves out.
-    const isCurrent = ({ item, hash }: (typeof all)[number]): boolean => item.current === hash;
     const versions = all
       .toSorted((a, b) => Number(isCurrent(b)) - Number(isCurrent(a)))
       .slice(0, VERSIONS_MAX);
     if (versions.length < all.length)
-      refused(`rest of the catalogue`, `it has ${all.length} versions, and ${VERSIONS_MAX} is the limit`);
+      this.#refused(
+        `rest of the catalogue`,
+        `it has ${all.length} versions, and ${VERSIONS_MAX} is the limit`,
+      );
     for (const { item, hash } of versions) {
-      const key = `${item.name} ${hash}`;
-      if (!records.has(key)) records.set(key, await recordOf(item, hash, content, options));
+      const key = keyOf({ item, hash });
+      if (!this.#records.has(key))
+        this.#records.set(key, await recordOf(item, hash, catalogue.content, this.#options));
     }
-    const wanted = [...records.values()].filter((record): record is AgentRecord => !("reason" in record));
-    for (const { what, reason } of await syncContents(wanted, { items, content }, pushed))
-      refused(what, reason);
+    const wanted = [...this.#records.values()].filter((record): record is AgentRecord => !isRefused(record));
+    for (const { what, reason } of await syncContents(wanted, catalogue, this.#places.pushed))
+      this.#refused(what, reason);
     const agents: Agent[] = [];
-    const current: AgentRecord[] = [];
+    const current: Agent[] = [];
     const refusals: RefusedAgent[] = [];
     const announce = ({ name }: Item, reason: string) =>
-      refusals.push({ name, problem: options.announced(reason) });
+      refusals.push({ name, problem: this.#options.announced(reason) });
     for (const { item } of all.filter(isCurrent).slice(VERSIONS_MAX))
       announce(item, `the catalogue has more agents than the ${VERSIONS_MAX} that the runner may offer`);
-    for (const { item, hash } of versions) {
-      const key = `${item.name} ${hash}`;
-      const record = records.get(key);
-      const result =
-        deniedScript(record, places) ?? made.get(key) ?? (await agentOf(record, hash, places, options));
-      if ("reason" in result) {
-        refused(`agent file ${item.name} (${hash.slice(0, VERSION_CHARS)})`, result.reason);
-        if (hash === item.current) announce(item, result.reason);
+    const round: Round = { items: catalogue.items, results: new Map() };
+    for (const version of versions) {
+      const { item, hash } = version;
+      const result = await this.#agentOf(version, [item.name], round);
+      if (isRefused(result)) {
+        this.#refused(`agent file ${item.name} (${hash.slice(0, VERSION_CHARS)})`, result.reason);
+        if (isCurrent(version)) announce(item, result.reason);
       } else {
-        if (record !== undefined && !("reason" in record))
-          stored.set(result, record.source.storedEnvironments);
-        made.set(key, result); // It stays, also when a skill or a script of it becomes inactive.
+        const record = this.#records.get(keyOf(version));
+        if (record !== undefined && !isRefused(record))
+          this.#stored.set(result, record.source.storedEnvironments);
         agents.push(result);
-        if (hash === item.current && record !== undefined && !("reason" in record)) current.push(record);
+        if (isCurrent(version)) current.push(result);
       }
     }
-    options.offered?.(current);
-    return { agents, refused: refusals, environmentsOf: (agent) => stored.get(agent) };
-  };
-}
+    this.#options.offered?.(current.flatMap(({ name }) => this.#current.get(name)?.record ?? []));
+    return {
+      agents,
+      current,
+      refused: refusals,
+      environmentsOf: (agent) => this.#stored.get(agent),
+    };
+  }
 
-/** The refusal of an agent whose script is here in no version that the policy of the machine takes. */
-function deniedScript(record: AgentRecord | Refused | undefined, places: AgentPlaces): Refused | undefined {
-  if (record === undefined || "reason" in record) return undefined;
-  try {
-    scriptsOf(record, places, () => findScripts(places).map(withInactive));
-    return undefined;
-  } catch (error) {
-    return { reason: (error as Error).message };
+  #allows(name: string): boolean {
+    const { allow } = this.#options.policy.agentFiles;
+    return allow.includes("*") || allow.includes(name);
+  }
+
+  #refused(what: string, reason: string): void {
+    if (this.#reported.has(`${what} ${reason}`)) return;
+    this.#reported.add(`${what} ${reason}`);
+    this.#options.refused(what, reason);
+  }
+
+  /** @param above the names of the agents that lead to it, and its own. */
+  #agentOf(version: Version, above: readonly string[], round: Round): Promise<Agent | Refused> {
+    const key = keyOf(version);
+    const known = round.results.get(key) ?? this.#checkedAgentOf(version, above, round);
+    round.results.set(key, known);
+    return known;
+  }
+
+  async #checkedAgentOf(version: Version, above: readonly string[], round: Round): Promise<Agent | Refused> {
+    const { item, hash } = version;
+    const key = keyOf(version);
+    const record = this.#records.get(key) ?? { reason: "it was not read" };
+    if (isRefused(record)) return record;
+    const denied = deniedScript(record, this.#places);
+    if (denied !== undefined) return denied;
+    for (const name of new Set([...record.agents, ...hookAgentsOf(record)])) {
+      const reason = await this.#whyNotBelow(name, above, round);
+      if (reason !== undefined) return { reason };
+    }
+    try {
+      const agent =
+        this.#made.get(key) ??
+        (await this.#options.make(record, this.#places, hash.slice(0, VERSION_CHARS))).agent;
+      this.#made.set(key, agent); // It stays, also when a skill or a script of it becomes inactive.
+      if (isCurrent(version))
+        this.#current.set(item.name, { name: item.name, description: record.description, record });
+      return agent;
+    } catch (error) {
+      return { reason: (error as Error).message }; // A file that is refused changes nothing for the others.
+    }
+  }
+
+  /** @returns why an agent of this name cannot be started, or be a hook. */
+  async #whyNotBelow(name: string, above: readonly string[], round: Round): Promise<string | undefined> {
+    const item = round.items.find((one) => one.kind === "agent" && one.name === name);
+    if (item === undefined)
+      return this.#options.own.has(name)
+        ? undefined
+        : `it names the agent ${name}, which the coordinator has not and this runner does not offer`;
+    // mutant: agent-below-not-allowed
+    if (!this.#allows(name))
+      return `it names the agent ${name}, and the policy of this runner does not allow the file, as a line "allow": ["${name}"] of its "agentFiles" would`;
+    if (above.includes(name)) return `agents start each other without end: ${[...above, name].join(" → ")}`;
+    const below = await this.#agentOf({ item, hash: item.current }, [...above, name], round);
+    return isRefused(below) ? `it names the agent ${name}, which is refused: ${below.reason}` : undefined;
+  }
+
+  /** @throws HoldfastError `agent_not_found` for an agent that was never offered here. */
+  #offered(name: string): OfferedAgent {
+    const offered = this.#current.get(name) ?? this.#options.own.get(name);
+    if (offered !== undefined) return offered;
+    throw new HoldfastError("agent_not_found", `this runner offers no agent ${name}`, {
+      fix: `push its file to the coordinator, and allow it in the policy of this runner`,
+    });
   }
 }
 
-async function agentOf(
-  record: AgentRecord | Refused | undefined,
-  hash: string,
-  places: AgentPlaces,
-  { make }: Pick<PushedAgentsOptions, "make">,
-): Promise<Agent | Refused> {
-  if (record === undefined || "reason" in record) return record ?? { reason: "it was not read" };
+/** One look at the catalogue. */
+interface Round {
+  readonly items: readonly Item[];
+  readonly results: Map<string, Promise<Agent | Refused>>;
+}
+
+interface Version {
+  readonly item: Item;
+  readonly hash: string;
+}
+
+function keyOf({ item, hash }: Version): string {
+  return `${item.name} ${hash}`;
+}
+
+function isCurrent({ item, hash }: Version): boolean {
+  return item.current === hash;
+}
+
+function isRefused(result: AgentRecord | Agent | Refused): result is Refused {
+  return "reason" in result;
+}
+
+/** The refusal of an agent whose script is here in no version that the policy of the machine takes. */
+function deniedScript(record: AgentRecord, places: AgentPlaces): Refused | undefined {
+  const find = () => findScripts(places).map(withInactive);
   try {
-    const version = hash.slice(0, VERSION_CHARS);
-    return (await make(record, places, version)).agent;
+    scriptsOf(record, places, find);
+    scriptsOf({ ...record, scripts: scriptsOfHooks(record), deniedTools: [] }, places, find);
+    return undefined;
   } catch (error) {
-    return { reason: (error as Error).message }; // A file that is refused changes nothing for the others.
+    return { reason: (error as Error).message };
   }
 }
 
@@ -173,7 +275,7 @@ async function recordOf(
     if (store.read(hash) === undefined) store.keep({ hash, files: found.files }); // A damaged content is written again.
     const read = recordAt(join(folder, hash, `${item.name}.md`), item.name);
     if ("reason" in read) return read;
-    const { tools = READING_TOOLS, ...given } = policy.agentFiles;
+    const { allow: _allow, tools = READING_TOOLS, ...given } = policy.agentFiles;
     const limited = withinRights(read, { ...given, tools, sandbox });
     return "refused" in limited ? { reason: limited.refused } : limited.record;
   } catch (error) {

@@ -5,7 +5,14 @@
 //   - The newest versions are kept beside the current one. A session thus goes on in the versions that it
 //     began with, also on another machine.
 
-import { readSkill, SKILL_FILE, type AgentPlaces, type AgentRecord, type PushedItem } from "@holdfast/agents";
+import {
+  readSkill,
+  scriptsOfHooks,
+  SKILL_FILE,
+  type AgentPlaces,
+  type AgentRecord,
+  type PushedItem,
+} from "@holdfast/agents";
 import type { Catalogue } from "@holdfast/runner";
 import { join } from "node:path";
 
@@ -27,7 +34,7 @@ export async function syncContents(
   pushed: Pushed,
 ): Promise<readonly { readonly what: string; readonly reason: string }[]> {
   const skills = new Set(agents.flatMap((agent) => agent.skills ?? []));
-  const scripts = new Set(agents.flatMap((agent) => agent.scripts));
+  const scripts = new Set(agents.flatMap((agent) => [...agent.scripts, ...scriptsOfHooks(agent)]));
   const problems = [
     ...(await syncKind("skill", skills, catalogue, pushed.skills)),
     ...(await syncKind("script", scripts, catalogue, pushed.scripts)),

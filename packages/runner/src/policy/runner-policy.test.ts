@@ -21,14 +21,16 @@ test("a policy with every field of the schema is accepted", () => {
       environments: ["staging"],
       variables: ["REGION"],
       coordinatorEnvironments: true,
+      hooks: true,
+      subAgents: ["*", "helper", "lead.checker"],
     },
     concurrency: 4,
     allowScripts: "approved_hash",
     approvedScripts: ["0".repeat(64)],
   } as const;
-  const { agentFiles } = RUNNER_POLICY_SCHEMA.properties;
-  expect(Object.keys(policy)).toEqual(Object.keys(RUNNER_POLICY_SCHEMA.properties));
-  expect(Object.keys(policy.agentFiles)).toEqual(Object.keys(agentFiles.properties));
+  const { properties } = RUNNER_POLICY_SCHEMA;
+  expect(Object.keys(policy)).toEqual(Object.keys(properties));
+  expect(Object.keys(policy.agentFiles)).toEqual(Object.keys(properties.agentFiles.properties));
   const { $schema: _, ...checked } = policy;
   expect(checkRunnerPolicy(policy, "FILE")).toEqual(checked);
   expect(checkRunnerPolicy({}, "FILE")).toEqual({});
@@ -53,12 +55,18 @@ test.each([
     { agentFiles: { allow: [], tools: ["Bash(git:*)"] } },
     '"tools" has a wrong value',
   ],
-  ["FILE#/agentFiles/hooks", { agentFiles: { allow: [], hooks: true } }, 'the policy has no "hooks"'],
   [
     "FILE#/agentFiles/coordinatorEnvironments",
     { agentFiles: { allow: [], coordinatorEnvironments: "staging" } },
     '"coordinatorEnvironments" has a wrong value',
   ],
+  ["FILE#/agentFiles/hooks", { agentFiles: { allow: [], hooks: ["*"] } }, '"hooks" has a wrong value'],
+  [
+    "FILE#/agentFiles/subAgents",
+    { agentFiles: { allow: [], subAgents: true } },
+    '"subAgents" has a wrong value',
+  ],
+  ["FILE#/agentFiles/secrets", { agentFiles: { allow: [], secrets: [] } }, 'the policy has no "secrets"'],
   ["FILE#/concurrency", { concurrency: 0 }, '"concurrency" has a wrong value'],
   ["FILE#/concurrency", { concurrency: "4" }, '"concurrency" has a wrong value'],
   ["FILE#/allowScripts", { allowScripts: true }, '"allowScripts" has a wrong value'],

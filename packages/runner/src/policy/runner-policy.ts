@@ -28,6 +28,8 @@ export interface RunnerPolicy {
     readonly environments?: readonly string[];
     readonly variables?: readonly string[];
     readonly coordinatorEnvironments?: boolean;
+    readonly hooks?: boolean;
+    readonly subAgents?: readonly string[];
   };
   /** Which scripts of a coordinator may run: `none` when absent. */
   readonly allowScripts?: "none" | "approved_hash" | "all";
@@ -42,6 +44,7 @@ const texts = (description: string, pattern: string) => ({
 });
 const HOST = "^(\\[[0-9a-fA-F:.]+\\]|(\\*\\.)?[^\\s/:*@]+)(:\\d{1,5})?$";
 const AGENT = "^(\\*|[A-Za-z0-9_-]{1,60})$";
+const SUB_AGENT = "^(\\*|[A-Za-z0-9][A-Za-z0-9_.-]{0,120})$";
 const HASH = "^[0-9a-f]{64}$";
 const ENVIRONMENT = "^[a-z0-9][a-z0-9_-]{0,62}$";
 const VARIABLE = "^[A-Za-z_][A-Za-z0-9_]{0,99}$";
@@ -86,7 +89,7 @@ export const RUNNER_POLICY_SCHEMA = {
         allow: texts("Names of agents; * for all.", AGENT),
         tools: texts(
           "Tools that such agents may have, as Holdfast names them; * at the end stands for any text. When absent, tools that only read " +
-            "the workspace. Hooks, secrets of their own and settings of MCP servers are never theirs.",
+            "the workspace. Secrets of their own and settings of MCP servers are never theirs.",
           TOOL,
         ),
         environments: texts(
@@ -104,6 +107,17 @@ export const RUNNER_POLICY_SCHEMA = {
             "Whether such agents get environments and secrets from the coordinator. They get the variables of `variables` from them; " +
             "false when absent.",
         },
+        hooks: {
+          type: "boolean",
+          description:
+            "Whether such agents may have hooks: scripts whose tools are in `tools`, and agents that are in `subAgents`; no when absent. " +
+            "A hook is never a command line.",
+        },
+        subAgents: texts(
+          "Names of agents that such agents may start or have as hooks, each offered by this runner with rights of its own, and " +
+            "LEAD.NAME for those that their files define; * for all, none when absent.",
+          SUB_AGENT,
+        ),
       },
       required: ["allow"],
       additionalProperties: false,
@@ -147,6 +161,8 @@ const FIELDS: Readonly<Record<string, Check>> = {
     new RegExp(VARIABLE).test(name),
   ),
   "agentFiles/coordinatorEnvironments": (value) => (typeof value === "boolean" ? undefined : "true or false"),
+  "agentFiles/hooks": (value) => (typeof value === "boolean" ? undefined : "true or false"),
+  "agentFiles/subAgents": listOf("names of agents, or *", (name) => new RegExp(SUB_AGENT).test(name)),
   concurrency: (value) =>
     Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 10_000
       ? undefined

@@ -2,6 +2,8 @@
 //
 //   - There is one agent for each name and version. A session that is resumed runs in the version it was
 //     started with. Another version takes it over only when a person allows that.
+//   agent-registry-3. A coordinator chooses the version of a child by its name where it has the versions of
+//       this agent. This process knows some of them, and none of them is the newest.
 //   agent-registry-2. Where definitions are replaced, the newest one of a name and version counts, as after a
 //       restart with edited code. Two of them that one call gives are a mistake there, too.
 
@@ -12,6 +14,8 @@ import type { Agent } from "./define.ts";
 export class KnownAgents {
   /** The versions of each name, in the order in which they became known. */
   readonly #agents = new Map<string, Agent[]>();
+  /** agent-registry-3. The current versions, as this process knows them; `undefined` for one that it does not know. */
+  readonly #chosen = new Map<string, Agent | undefined>();
 
   get names(): readonly string[] {
     return [...this.#agents.keys()];
@@ -61,6 +65,12 @@ export class KnownAgents {
     return true;
   }
 
+  /** agent-registry-3. @param current the versions that are current now, as far as they are known here. */
+  chooseElsewhere(agents: readonly Agent[], current: readonly Agent[]): void {
+    for (const { name } of agents) this.#chosen.set(name, undefined);
+    for (const agent of current) this.#chosen.set(agent.name, agent);
+  }
+
   /** agent-registry-2. Whether another definition has taken the place of this one. */
   isReplaced(agent: Agent | undefined): boolean {
     return agent !== undefined && this.#exactly(agent) !== agent;
@@ -70,9 +80,9 @@ export class KnownAgents {
     return this.#agents.get(name)?.find((one) => one.version === version);
   }
 
-  /** The version that became known last; children of this name are of it. */
+  /** The current version where a coordinator chooses it, or else the one that became known last. */
   latest(name: string): Agent | undefined {
-    return this.#agents.get(name)?.at(-1);
+    return this.#chosen.get(name) ?? this.#agents.get(name)?.at(-1);
   }
 
   /** @throws HoldfastError `invalid_input` for an input that does not match the schema of the agent that it is for. */
@@ -81,7 +91,10 @@ export class KnownAgents {
     return agent === undefined ? input : inputNow(agent, input);
   }
 
+  /** The version of children of this name; `undefined` where this process does not know it. */
   describe(name: string): AgentRef | undefined {
+    // mutant: child-in-a-known-version
+    if (this.#chosen.has(name)) return undefined;
     const agent = this.latest(name);
     return agent === undefined ? undefined : { name, version: agent.version };
   }

@@ -90,11 +90,12 @@ export interface RuntimeOptions {
   /**
    * Set for a runner: its coordinator decides which sessions run here, and `drive` receives their claims. A
    * claim that is older than `claimAgeMs` is released. The runtime requests children but does not run them of
-   * its own accord. `knowing` is called once, with a function that makes further agents known later.
+   * its own accord. `knowing` is called once, with a function that makes versions of further agents known later. The
+   * coordinator chooses among them for a child that is asked for by its name.
    */
   readonly dispatched?: {
     readonly claimAgeMs: number;
-    readonly knowing?: (know: (agent: Agent) => void) => void;
+    readonly knowing?: (know: (agents: readonly Agent[], current: readonly Agent[]) => void) => void;
   };
   /** The name of this machine among several: children started with `local` demand it. */
   readonly machine?: string;

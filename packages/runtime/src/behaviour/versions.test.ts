@@ -3,7 +3,7 @@
 
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
-import { defineAgent, defineTask, type Agent } from "../agents/define.ts";
+import { defineAgent, defineTask, local, type Agent } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
 
@@ -48,6 +48,32 @@ async function waiting(): Promise<{ storage: MemoryStorage; sessionId: string }>
   await runtime.close();
   return { storage, sessionId };
 }
+
+test("agent-registry-3: a child that is asked for by its name gets no version where a coordinator chooses it", async () => {
+  const storage = new MemoryStorage();
+  let know: (agents: readonly Agent[], current: readonly Agent[]) => void = () => {};
+  const dispatched = { claimAgeMs: 1_000, knowing: (given: typeof know) => (know = given) };
+  const own = greeter("1", "hello");
+  const parent = defineAgent({
+    name: "parent",
+    async run(ctx, name: string) {
+      ctx.spawnAgent(local(name), undefined);
+      await ctx.waitForSignal("never");
+    },
+  });
+  const runtime = createRuntime({ storage, agents: [own], dispatched, development: false });
+  opened.push(runtime);
+  const pushed = (version: string) => defineAgent({ name: "pushed", version, run: async () => version });
+  const current = pushed("2");
+  know([current, pushed("3"), pushed("1")], [current]);
+  const versionOf = async (name: string) => {
+    await runtime.start(parent, name);
+    const [child] = await storage.reader.sessions({ agent: name, limit: 1 });
+    return child?.agent.version;
+  };
+  expect(await versionOf("greeter")).toBe("1");
+  expect(await versionOf("pushed")).toBe("");
+});
 
 test("each session runs in its own version when two versions are known", async () => {
   const { storage, sessionId } = await waiting();

@@ -2,8 +2,8 @@
 //
 //   - Calls of one reply run beside each other. Each child has its own workspace, as its file says.
 //   - A child has the budget and the time of its file, within those of this session.
-//   - The terms of a child are in the facts of this session, so that a later change of a file does not
-//     concern the session.
+//   - The agents as the model knows them, and the terms of a child, are in the facts of this session. A later
+//     change of a file does not concern the session then.
 //   - A message between children goes through this session, which passes it on where its own file permits
 //     messages.
 //   - The model learns what became of the workspace of a child, also of one that failed.
@@ -17,10 +17,14 @@ import type { CapabilityFacts } from "../model-state.ts";
 import { SiblingMessages } from "./sibling-messages.ts";
 import { cutText, defineTool, type Tool, type ToolContext } from "./tool.ts";
 
-/** An agent that may be started, with its record where it is an agent without code. */
+/** An agent that may be started. */
 export interface Delegate {
-  readonly agent: Agent;
-  readonly record: AgentRecord | undefined;
+  readonly name: string;
+  readonly description?: string | undefined;
+  /** Absent for an agent that others make, in the version that counts when a child begins. */
+  readonly agent?: Agent | undefined;
+  /** That of an agent without code. */
+  readonly record?: AgentRecord | undefined;
 }
 
 interface EndedChild {
@@ -51,13 +55,11 @@ export function finishChildTask(finish: (child: EndedChild) => Promise<string | 
 
 /** @param finish `undefined` where all agents share one workspace. */
 export function delegate(agents: readonly Delegate[], finish: FinishChild | undefined): Tool {
-  const names = agents.map(({ agent }) => agent.name);
+  const names = agents.map(({ name }) => name);
   const messages = new SiblingMessages();
   return defineTool({
-    name: "delegate",
-    description:
-      "Let another agent do a part of the work. It knows nothing of this conversation. Several calls of one reply run beside each other. " +
-      `The agents:\n${agents.map(describeAgent).join("\n")}`,
+    name: DELEGATE,
+    description: descriptionOf(agents),
     input: z.strictObject({
       agent: z.enum(names).describe("Which agent"),
       input: z.unknown().describe("What it is to do: a text, or what its input schema asks for"),
@@ -66,7 +68,7 @@ export function delegate(agents: readonly Delegate[], finish: FinishChild | unde
     startsWork: true,
     subject: ({ agent }) => agent,
     run: async (ctx, { agent: name, input }, facts) => {
-      const found = agents.find((one) => one.agent.name === name);
+      const found = agents.find((one) => one.name === name);
       const { talks, terms } = termsIn(facts);
       const { budget = null, ttlMs = null, hasOwnWorkspace = false } = terms[name] ?? {};
       const child = ctx.spawnAgent(local(found?.agent ?? name), input, {
@@ -92,9 +94,19 @@ export function delegate(agents: readonly Delegate[], finish: FinishChild | unde
   });
 }
 
+/** The tool as a session began with it. */
+export function asAtStart(tool: Tool, facts: CapabilityFacts): Tool {
+  const { description } = termsIn(facts);
+  const isChanged = tool.offered.name === DELEGATE && description !== undefined;
+  // mutant: agents-below-as-now
+  return isChanged ? { ...tool, offered: { ...tool.offered, description } } : tool;
+}
+
 /** The terms of the children of one session. */
 // oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
 type DelegateFacts = {
+  /** That of the tool, with the agents as they were at the start. */
+  readonly description?: string;
   /** Children may send messages to each other. */
   readonly talks: boolean;
   readonly terms: Readonly<Record<string, Terms>>;
@@ -107,7 +119,7 @@ type Terms = {
   readonly hasOwnWorkspace: boolean;
 };
 
-const FACTS = "delegate";
+const DELEGATE = "delegate";
 
 /** The facts that a session keeps when it starts. */
 export function delegateFacts({ relaysMessages }: AgentRecord, agents: readonly Delegate[]): CapabilityFacts {
@@ -126,13 +138,17 @@ export function delegateFacts({ relaysMessages }: AgentRecord, agents: readonly 
           ] as const,
         ],
   );
-  const facts: DelegateFacts = { talks: relaysMessages, terms: Object.fromEntries(terms) };
-  return { [FACTS]: facts as unknown as Json };
+  const facts: DelegateFacts = {
+    description: descriptionOf(agents),
+    talks: relaysMessages,
+    terms: Object.fromEntries(terms),
+  };
+  return { [DELEGATE]: facts as unknown as Json };
 }
 
 /** Without agents there are no facts (`delegateFacts`). */
 function termsIn(facts: CapabilityFacts): DelegateFacts {
-  return (facts[FACTS] as unknown as DelegateFacts | undefined) ?? { talks: false, terms: {} };
+  return (facts[DELEGATE] as unknown as DelegateFacts | undefined) ?? { talks: false, terms: {} };
 }
 
 /** As the session of an external agent reads its input. */
@@ -174,7 +190,14 @@ const PLACES: Readonly<Record<AgentRecord["workspace"], string>> = {
   empty: " It works in an empty folder of its own.",
 };
 
-function describeAgent({ agent: { name, description = "" }, record }: Delegate): string {
+function descriptionOf(agents: readonly Delegate[]): string {
+  return (
+    "Let another agent do a part of the work. It knows nothing of this conversation. Several calls of one reply run beside each other. " +
+    `The agents:\n${agents.map(describeAgent).join("\n")}`
+  );
+}
+
+function describeAgent({ name, description = "", record }: Delegate): string {
   if (record === undefined) return `- ${name}: ${description}`;
   const { inputSchema, outputSchema, workspace } = record;
   const schemas = [schemaText("input", inputSchema), schemaText("result", outputSchema)].join("");

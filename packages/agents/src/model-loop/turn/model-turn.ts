@@ -10,6 +10,7 @@ import { Compaction } from "../compaction/compaction.ts";
 import { withOwnIds } from "../compaction/earlier-work.ts";
 import { FEEDBACK_SIGNALS, feedbackText } from "../feedback.ts";
 import { Hooks } from "../hooks/hooks.ts";
+import { asAtStart } from "../tools/delegate.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { SUBMIT_OUTPUT } from "../tools/loop-tools.ts";
 import type { ModelState } from "../model-state.ts";
@@ -149,7 +150,9 @@ export class ModelTurn {
 
   async #work(agent: AgentRecord, workspace: WorkspaceFacts, files: TurnFiles): Promise<Turn> {
     const offers = offersOf(this.#draft.parts.capabilities, this.#draft.state.facts);
-    const all = [...this.#draft.parts.tools, ...offers.flatMap((offer) => offer.tools ?? [])];
+    const { facts } = this.#draft.state;
+    const own = this.#draft.parts.tools.map((tool) => asAtStart(tool, facts));
+    const all = [...own, ...offers.flatMap((offer) => offer.tools ?? [])];
     const tools = offeredTools(agent, all, this.#draft.state.earlier.calls.length > 0);
     const instructions = offers.flatMap((offer) => offer.instructions ?? []);
     const system = systemPrompt(agent, workspace, instructions);
