@@ -97,6 +97,8 @@ export class Machine {
   readonly #options: MachineOptions;
   readonly #loops = new Map<string, LoopOfRoot>();
   #programs: MachinePrograms | undefined;
+  /** The contents of a coordinator, since the first of its agents was made. */
+  #pushed: AgentPlaces["pushed"];
   #sandboxes: Sandboxes | undefined;
 
   constructor(options: MachineOptions) {
@@ -121,6 +123,7 @@ export class Machine {
   /** @throws HoldfastError when the agent of the record cannot be used here. */
   async agentOfRecord(ofFile: AgentRecord, found: AgentPlaces, options: LoadOptions): Promise<FileAgent> {
     const { isContinued = false, isOffered = false, given, root, sandbox, version } = options;
+    this.#pushed ??= found.pushed;
     const record: AgentRecord = { ...ofFile, ...options.overrides };
     const local = await this.#localModelFor(record, found);
     const places = await this.#placesFor(record, found, local);
@@ -182,9 +185,17 @@ export class Machine {
     };
   }
 
-  #loopFor(root: string, places: AgentPlaces): LoopOfRoot {
+  #loopFor(root: string, found: AgentPlaces): LoopOfRoot {
     const known = this.#loops.get(root);
     if (known !== undefined) return known;
+    // The loop is that of all agents, and may have been made before the first one that was pushed.
+    const pushed = () => this.#pushed;
+    const places: AgentPlaces = {
+      ...found,
+      get pushed() {
+        return pushed();
+      },
+    };
     const commandSecrets: string[] = [];
     const serverSecrets: string[] = [];
     const sandboxes = this.#sandboxesFor(places);

@@ -68,9 +68,8 @@ function inFolder(
   return way === "" ? hook : { ...hook, folder: way };
 }
 
-/** The policy of the machine has already decided about the hooks of a file that was pushed. */
 function refuseUntrusted({ name, source }: AgentRecord, places: AgentPlaces): void {
-  if (source.scope !== "path" || places.trustsProject === true || places.pushed !== undefined) return;
+  if (source.scope !== "path" || places.trustsProject === true) return;
   if (isFileTrusted(places, source.path)) return;
   throw new HoldfastError(
     "policy_denied",

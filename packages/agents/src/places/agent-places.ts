@@ -45,13 +45,18 @@ export interface AgentPlaces {
   /** The names of the secrets that the user has stored, whose values a server can be given. */
   readonly storedSecrets?: readonly string[];
   /** The contents and agents of a coordinator, for agents that come from it. */
-  readonly pushed?: PushedPlaces;
+  readonly pushed?: PushedPlaces | undefined;
 }
 
 /** Skills and scripts of a coordinator, and the agents that its agent files may start or have as hooks. */
 export interface PushedPlaces extends Readonly<Record<"skills" | "scripts", PushedContents>> {
   /** An agent of this name that the runner offers. @throws HoldfastError where it offers none. */
   readonly agent: (name: string) => OfferedAgent;
+}
+
+/** The places of an agent. Skills and scripts of a coordinator are for agents that come from it. */
+export function placesOf({ source }: Pick<AgentRecord, "source">, places: AgentPlaces): AgentPlaces {
+  return source.scope === "coordinator" ? places : { ...places, pushed: undefined };
 }
 
 /** An agent that a runner offers, as other agents know it. */

@@ -185,7 +185,7 @@ export interface AgentSource {
   readonly path: string;
   /** `holdfast`, `claude`, `opencode`, `codex`, `gemini`, `copilot`, `folder`. */
   readonly dialect: string;
-  readonly scope: "project" | "user" | "path";
+  readonly scope: "project" | "user" | "path" | "coordinator";
   /** SHA-256 of the content, in hexadecimal. It is the version of the agent. */
   readonly hash: string;
 }

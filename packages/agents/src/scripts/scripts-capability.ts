@@ -13,7 +13,7 @@ import { defineTask, type TaskDefinition } from "@holdfast/runtime";
 import type { Workspace } from "@holdfast/workspace";
 import { z } from "zod";
 
-import type { AgentPlaces } from "../places/agent-places.ts";
+import { placesOf, type AgentPlaces } from "../places/agent-places.ts";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { splitReference } from "../record/content-references.ts";
 import type { Capability } from "../model-loop/capability.ts";
@@ -233,7 +233,7 @@ export function scriptsCapability(
     prepare: async ({ agent, workspace: { root } }) => {
       const facts: ScriptFact[] = [];
       const place = await pickWorkspace(workspace, root);
-      for (const { name, current } of scriptsOf(agent, places, () => findScripts(places))) {
+      for (const { name, current } of scriptsOf(agent, places, () => findScripts(placesOf(agent, places)))) {
         const { content, manifest } = versionOf(name, current ?? "", places);
         await writeScript(place, manifest, content);
         facts.push({ hash: content.hash, manifest });

@@ -13,7 +13,7 @@ import { defined, didYouMean, HoldfastError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
-import type { AgentPlaces } from "../places/agent-places.ts";
+import { placesOf, type AgentPlaces } from "../places/agent-places.ts";
 import { SKILL_FILE } from "../places/skill-folders.ts";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { FileProblem } from "../format/front-matter.ts";
@@ -225,7 +225,7 @@ export function skillsCapability({
     name: "skills",
     tasks: [readSkill],
     prepare: async ({ agent, workspace: { root } }) => {
-      const skills = skillsOf(agent, findSkills(places), places);
+      const skills = skillsOf(agent, findSkills(placesOf(agent, places)), places);
       for (const skill of skills) {
         const content = contentOfSkill(skill);
         if (content === undefined)

@@ -73,7 +73,8 @@ export function withinRights(
   const { environments = [], coordinatorEnvironments = false } = rights;
   const others = record.environments.filter((name) => !environments.includes(name));
   const stored = coordinatorEnvironments ? { storedEnvironments: others } : {};
-  const source = { ...record.source, environments, ...stored };
+  const scope = "coordinator" as const;
+  const source = { ...record.source, scope, environments, ...stored };
   // No names mean no skills here, and not all of them.
   return { record: { ...wanted, skills: record.skills ?? [], source } };
 }

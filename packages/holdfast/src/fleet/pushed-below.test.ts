@@ -1,6 +1,7 @@
 // The agents that a pushed file starts, and its hooks. They are those of the coordinator, as far as the policy
 // of the runner's machine gives them.
 
+import { rmSync } from "node:fs";
 import { afterEach, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import type { Conversation, Reply } from "@holdfast/testkit";
@@ -181,12 +182,25 @@ test(
 holdfast:
   agents: [helper]
   subAgents: { checker: { description: Checks., prompt: You check. } }
+  hooks: { after_tool: { tools: [delegate], script: mark } }
 `;
+    writeMark("one");
+    await stand.done(["agents", "trust"]);
+    await stand.done(["script", "push", "mark", "--catalogue"]);
+    rmSync(stand.project.path("home/.local/share/holdfast/scripts"), { recursive: true });
     await stand.done(["agents", "push", stand.agent("lead", "one", fields)]);
     const own = stand.agent("helper", "own", "tools: Read\n");
-    const agentFiles = { allow: ["lead"], tools: ["read_file"], subAgents: ["helper", "lead.checker"] };
-    await stand.runner({ agentFiles }, await fleet.token("registration", "box"), "box", ["--agents", own]);
+    const agentFiles = {
+      allow: ["lead"],
+      tools: ["read_file", "script__mark"],
+      hooks: true,
+      subAgents: ["helper", "lead.checker"],
+    };
+    await stand.runner({ agentFiles, allowScripts: "all" }, await fleet.token("registration", "box"), "box", [
+      "--agents",
+      own,
+    ]);
     const id = await startSession(fleet, { agent: "lead", input: "Do it." });
-    expect(await outputOf(fleet, id)).toBe("own helper, checked");
+    expect(await outputOf(fleet, id)).toMatch(/^own helper\s+mark one, checked\s+mark one$/);
   },
 );

@@ -83,7 +83,7 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
 
 class PushedAgents {
   readonly #options: PushedAgentsOptions;
-  readonly #places: AgentPlaces & Required<Pick<AgentPlaces, "pushed">>;
+  readonly #places: AgentPlaces & { readonly pushed: NonNullable<AgentPlaces["pushed"]> };
   /** By name and hash. */
   readonly #records = new Map<string, AgentRecord | Refused>();
   readonly #made = new Map<string, Agent>();
