@@ -41,7 +41,7 @@ import {
   type ProceduralAgentOptions,
   type PlaceSession,
 } from "@holdfast/agents";
-import { defined, HoldfastError, type GivenEnvironment } from "@holdfast/core";
+import { defined, HoldfastError, UsageError, type GivenEnvironment } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";
 import { dirname, join } from "node:path";
@@ -63,6 +63,8 @@ export interface GivenSandbox {
   readonly name: string;
   /** Nobody chose it: then this says what did, such as "mode local", and errors name a way out. */
   readonly defaultOf?: string;
+  /** The variable that names it. */
+  readonly variable?: string;
 }
 
 export interface FileAgent {
@@ -271,8 +273,7 @@ export class Machine {
       await this.#sandboxesFor(places)
         .require(name)
         .catch((error: unknown) => {
-          if (!HoldfastError.is(error) || given?.defaultOf === undefined || name !== given.name) throw error;
-          throw defaultRefused(error, given.defaultOf);
+          throw HoldfastError.is(error) && name === given?.name ? givenRefused(error, given) : error;
         });
   }
 }
@@ -297,11 +298,19 @@ function mayHaveServers({ mcpServers, tools, agents }: AgentRecord): boolean {
   return Object.keys(mcpServers).length > 0 || isNamed || agents.length > 0;
 }
 
-/** The error of a default names both ways out. */
-function defaultRefused({ code, message, fix }: HoldfastError, from: string): HoldfastError {
+/** The error of a default names both ways out, and that of a variable names the variable. */
+function givenRefused(error: HoldfastError, { defaultOf, variable }: GivenSandbox): HoldfastError {
+  const { code, message, got, expected, fix } = error;
+  if (variable !== undefined && code === "agent_invalid")
+    return new UsageError(message, {
+      at: variable,
+      ...defined({ got, expected }),
+      fix: "correct the variable, or leave it out for the default",
+    });
+  if (defaultOf === undefined) return error;
   return new HoldfastError(
     code,
-    `${message}. It is the default of ${from}, and HOLDFAST_SANDBOX names another`,
+    `${message}. It is the default of ${defaultOf}, and HOLDFAST_SANDBOX names another`,
     {
       fix: `${fix ?? "repair it"}. Or set HOLDFAST_SANDBOX to another one, such as bubblewrap, or filesystem for no isolation`,
     },

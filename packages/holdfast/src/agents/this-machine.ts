@@ -1,6 +1,7 @@
 // `thisMachine`: the agents of this process, with the secrets and settings of its user.
 
 import { dirname } from "node:path";
+import { defined } from "@holdfast/core";
 import { Machine, type LoadOptions, type MachineOptions } from "@holdfast/machine";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { unusedMode, type Mode } from "../place/mode.ts";
@@ -45,7 +46,7 @@ export function userSettings(
   mode?: Mode,
 ): Pick<LoadOptions, "root" | "sandbox"> & { readonly notes: readonly string[] } {
   const { value: name, origin, from } = findSandbox(io, mode);
-  const sandbox = { name, ...(origin === "default" && from !== undefined ? { defaultOf: from } : {}) };
+  const sandbox = { name, ...defined(origin === "default" ? { defaultOf: from } : { variable: from }) };
   const unused = unusedMode(io);
   return { root: makeSandboxRoot(io), sandbox, notes: unused === undefined ? [] : [unused] };
 }

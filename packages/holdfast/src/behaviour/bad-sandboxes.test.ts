@@ -74,12 +74,12 @@ const CASES: readonly Case[] = [
     'there is no sandbox "nope"',
   ),
   {
-    ...refused(
-      "a misspelt name in the environment",
-      plain,
-      'there is no sandbox "dokcer"; did you mean docker?',
-    ),
+    what: "a misspelt name in the environment",
+    make: plain,
     env: { SANDBOX_TYPE: "dokcer" },
+    exit: 2,
+    code: "E_USAGE",
+    says: ['there is no sandbox "dokcer"; did you mean docker?', "at: SANDBOX_TYPE", "correct the variable"],
   },
   denied("no key of the service", "daytona", { DAYTONA_API_KEY: undefined }, "DAYTONA_API_KEY"),
   denied("no key of the other service", "e2b", { E2B_API_KEY: undefined }, "E2B_API_KEY"),
@@ -110,6 +110,16 @@ test.each(
   expectError(finished, exit, code, says);
   expect(project.server.requests).toHaveLength(0);
   expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
+});
+
+test("a misspelt name in the environment is an error for doctor, and for an agent that has no sandbox alone", async () => {
+  const env = { SANDBOX_TYPE: "dokcer" };
+  expect((await project.finish(["doctor"], { stdin: "", env })).stdout).toMatch(
+    /✗ settings +there is no sandbox "dokcer"/,
+  );
+  agentFile("boxed", "holdfast: { sandbox: virtual }\n");
+  await project.run("agents", "trust");
+  expect(await project.finish(["run", "boxed", "x"], { stdin: "", env })).toMatchObject({ code: 0 });
 });
 
 test("a misspelt name in the environment is no value of the setting", async () => {

@@ -160,6 +160,16 @@ test("the sandbox is the default of the mode unless the environment names one", 
   expect((await named.finished).stdout).toBe("virtual  (environment: SANDBOX_TYPE)\n");
 });
 
+test("the value of mode is that of MODE, and a MODE that is none is noted beside the default", async () => {
+  const get = (MODE: string) =>
+    project.finish(["config", "get", "mode", "--origin"], { env: { MODE }, stdin: "" });
+  expect(await get("cloud")).toMatchObject({ stdout: "cloud  (environment: MODE)\n", stderr: "" });
+  expect(await get("production")).toMatchObject({
+    stdout: "local  (default)\n",
+    stderr: expect.stringContaining("set HOLDFAST_MODE"),
+  });
+});
+
 test("an unknown MODE is an error also of an action whose mode decides nothing", async () => {
   const status = project.start(["local", "status"], { env: { MODE: "bogus" }, stdin: "" });
   const { code, stderr } = await status.finished;

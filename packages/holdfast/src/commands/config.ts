@@ -5,7 +5,7 @@ import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { CONFIG_KEYS } from "../settings/config.ts";
 import { findDatabase, findStrictBounds, findTraces } from "../place/project.ts";
 import { findCommandNamespace, findSandboxRoot, requireSandbox } from "../agents/sandbox-settings.ts";
-import { findMode } from "../place/mode.ts";
+import { findMode, unusedMode } from "../place/mode.ts";
 
 const TEXT_MAX = 4_096;
 
@@ -120,6 +120,8 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
       return { key, ...findSandboxRoot(io) };
     }
     case "mode": {
+      const unused = unusedMode(io);
+      if (unused !== undefined) io.note(`${io.notes.symbols.warn} ${unused}`);
       return { key, ...findMode(args, io, false) };
     }
     default: {

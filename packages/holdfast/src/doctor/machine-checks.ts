@@ -9,6 +9,7 @@ import { assertSqliteVersion } from "@holdfast/storage/sqlite";
 import { ownSandboxes, type SandboxProgram } from "@holdfast/workspace";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
+import { requireSandbox } from "../agents/sandbox-settings.ts";
 import { findMode } from "../place/mode.ts";
 import { configFiles, findProject } from "../place/project.ts";
 import { readConfig } from "../settings/config.ts";
@@ -28,12 +29,13 @@ export function checkVersions(versions: NodeJS.ProcessVersions = process.version
   return fix === undefined ? { status: "ok", found } : { status: "warning", found, fix };
 }
 
-/** @throws HoldfastError `config_invalid` for the first file that is wrong. */
+/** @throws HoldfastError `config_invalid` for the first file that is wrong; UsageError for a variable that is. */
 export function checkSettings(args: Arguments, io: Io): Finding {
   const project = findProject(io);
   const files = configFiles(project, io).map(([, file]) => file);
   for (const file of files) readConfig(file);
   const mode = findMode(args, io, true);
+  requireSandbox(io);
   readRunnerPolicy(args, io, project);
   const found = [...files, policyPath(args, io)].filter((file) => file !== undefined && existsSync(file));
   const given = found.length === 0 ? "no file, so defaults" : found.join(", ");
