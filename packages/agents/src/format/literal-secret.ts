@@ -12,11 +12,22 @@ const FORMS =
 /** @returns the place of the secret, such as `Authorization`, and never its value. */
 export function literalSecret(server: McpServer): string | undefined {
   const fields = server.type === "http" ? server.headers : server.env;
+  const sensitive = server.type === "http" ? literalAmong(fields, server.sensitive ?? []) : undefined;
+  if (sensitive !== undefined) return sensitive;
   const named = Object.entries(fields).find(([name, value]) => NAME.test(name) && isLiteral(value));
   if (named !== undefined) return named[0];
   const formed = Object.entries(fields).find(([, value]) => FORMS.test(value));
   if (formed !== undefined) return formed[0];
   return server.type === "http" ? secretInUrl(server.url) : secretInArguments(server.args);
+}
+
+/** @returns the first of these names whose value is written out. Names of headers have no case. */
+export function literalAmong(
+  fields: Readonly<Record<string, string>>,
+  names: readonly string[],
+): string | undefined {
+  const wanted = new Set(names.map((name) => name.toLowerCase()));
+  return Object.keys(fields).find((name) => wanted.has(name.toLowerCase()) && isLiteral(fields[name] ?? ""));
 }
 
 /** A variable alone, and a type of sign-in before it, is no secret: `Bearer ${TOKEN}`. */

@@ -58,6 +58,8 @@ type McpServerAddress =
       readonly type: "http";
       readonly url: string;
       readonly headers: Readonly<Record<string, string>>;
+      /** The names of headers whose values a registry says are secrets, so that none is written out. */
+      readonly sensitive?: readonly string[];
       /** The user's own settings name it, so its address may be a private one. No file of a project can say so. */
       readonly isUsers?: true;
     };

@@ -180,7 +180,33 @@ describe("a registry with a folder for each server", () => {
     );
   });
 
+  test("a sensitive key has a placeholder, also in the configuration of an agent", () => {
+    const sensitive = {
+      team: { sensitive: true, required: true },
+      Lang: { sensitive: true, default: "${LANG}" },
+    };
+    const file = register("context-store", { ...entry, config_schema: sensitive, default_config: {} });
+    expect(file?.servers["context-store"]).toMatchObject({ headers: { team: "${team}", Lang: "${LANG}" } });
+    const check = (config: Readonly<Record<string, string>>) => () =>
+      withMcpServers(
+        { ...RECORD, mcpServers: { docs: { ref: "context-store", config } } },
+        { ...places, env: { team: "x", LANG: "x" } },
+      );
+    expect(check({ Team: "hunter2" })).toThrow(/has a secret written into its settings: Team/);
+    expect(check({ Team: "${team}" })).not.toThrow();
+  });
+
   test.each<readonly [what: string, change: object, says: string]>([
+    [
+      "a sensitive value that is written out",
+      { config_schema: { team: { sensitive: true, default: "hunter2" } } },
+      "it is sensitive, and its value is written out: write ${team}",
+    ],
+    [
+      "a sensitive default that is written out",
+      { config_schema: { "X-Agent-Tags": { sensitive: true } } },
+      "write ${X_Agent_Tags}",
+    ],
     ["another id than its folder", { id: "other" }, "the folder of the server is context-store"],
     ["no address", { url: undefined }, "it is missing"],
     ["an address of another scheme", { url: "file:///etc/passwd" }, "no URL of http or https"],
