@@ -36,9 +36,12 @@ export const CONTENT_LIMITS = {
 /** Folders and files that tools leave behind. They are no part of a content. */
 const LEFT_OUT: ReadonlySet<string> = new Set([".git", ".DS_Store", "node_modules", "__pycache__"]);
 
-/** @throws FileProblem */
-export function readFolderContent(folder: string): FolderContent {
-  const files = filesBelow(folder, "", 1, { files: 0, bytes: 0 }).toSorted((a, b) =>
+/**
+ * @param refusesHardLinks a file with another name elsewhere is refused: it may be a secret, and can change
+ *   through that name. @throws FileProblem
+ */
+export function readFolderContent(folder: string, { refusesHardLinks = false } = {}): FolderContent {
+  const files = filesBelow(folder, "", 1, { files: 0, bytes: 0, refusesHardLinks }).toSorted((a, b) =>
     a.path < b.path ? -1 : 1,
   );
   refuseCollisions(files);
@@ -59,7 +62,7 @@ function filesBelow(
   folder: string,
   above: string,
   depth: number,
-  total: { files: number; bytes: number },
+  total: { files: number; bytes: number; readonly refusesHardLinks: boolean },
 ): readonly ContentFile[] {
   if (depth > CONTENT_LIMITS.depth)
     throw tooMuch(`${above} is more than ${CONTENT_LIMITS.depth} folders deep`);
@@ -70,7 +73,7 @@ function filesBelow(
     if (entry.isSymbolicLink())
       throw new FileProblem(`${path} is a link`, "put the file itself into the folder");
     if (!entry.isFile()) throw new FileProblem(`${path} is no file`, "remove it from the folder");
-    const file = readContentFile(join(folder, entry.name), path);
+    const file = readContentFile(join(folder, entry.name), path, total.refusesHardLinks);
     total.files++;
     total.bytes += file.bytes.length;
     if (total.files > CONTENT_LIMITS.files) throw tooMuch(`it has more than ${CONTENT_LIMITS.files} files`);
@@ -88,7 +91,7 @@ function entriesOf(folder: string): readonly Dirent[] {
   }
 }
 
-function readContentFile(at: string, path: string): ContentFile {
+function readContentFile(at: string, path: string, refusesHardLinks: boolean): ContentFile {
   let file: number;
   try {
     // A link or a pipe that took the place of the file is not opened, or does not block.
@@ -99,6 +102,11 @@ function readContentFile(at: string, path: string): ContentFile {
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new FileProblem(`${path} is no file`, "remove it from the folder");
+    if (refusesHardLinks && stats.nlink > 1)
+      throw new FileProblem(
+        `${path} is a hard link: the same file has another name elsewhere`,
+        `put a copy in its place (\`cp ${path} copy && mv copy ${path}\` in the folder)`,
+      );
     if (stats.size > CONTENT_LIMITS.fileBytes)
       throw tooMuch(
         `${path} has ${stats.size} bytes, and ${CONTENT_LIMITS.fileBytes} is the limit of a file`,

@@ -197,7 +197,7 @@ function readFolder(
 /** @throws FileProblem */
 function contentIn(path: string, within: string | null): FolderContent {
   requireInside(path, within, { what: "folder" });
-  return readFolderContent(path);
+  return readFolderContent(path, { refusesHardLinks: true });
 }
 
 function unread(path: string): Script {

@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -224,6 +225,11 @@ describe("a push is refused, and makes no version", () => {
       "a link in the folder",
       () => (writeFolder({}), symlinkSync("/etc/passwd", bad("link"))),
       ["link is a link"],
+    ],
+    [
+      "a hard link in the folder",
+      () => (writeFolder({}), write("out", "x"), linkSync(join(folder, "out"), bad("data"))),
+      ["data is a hard link"],
     ],
     [
       "a folder that leads out of the project",
