@@ -173,6 +173,17 @@ test("a workspace that is the session's own also has skills/NAME.md", async () =
   expect(readFileSync(join(places.project, "skills/pdf.md"), "utf8")).toContain("Use scripts/fill.sh.");
 });
 
+test("the folder of SANDBOX_ROOT_DIR also has skills/NAME.md, and a file of its user stays", async () => {
+  places = { ...places, env: { SANDBOX_ROOT_DIR: places.project } };
+  const file = join(places.project, "skills/pdf.md");
+  await run(() => ({ text: "Done." }), ALL);
+  expect(readFileSync(file, "utf8")).toContain("Use scripts/fill.sh.");
+  writeFileSync(file, "Mine.");
+  await runtime?.close();
+  await run(() => ({ text: "Done." }), ALL);
+  expect(readFileSync(file, "utf8")).toBe("Mine.");
+});
+
 test("an agent without skills has neither the list nor the tool", async () => {
   for (const record of [RECORD, { ...ALL, tools: ["read_file"] }, { ...ALL, deniedTools: ["read_skill"] }]) {
     const { requests } = await run(() => ({ text: "Done." }), record);

@@ -13,11 +13,20 @@ import { defined, didYouMean, HoldfastError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
-import { placesOf, type AgentPlaces } from "../places/agent-places.ts";
+import type { Workspace } from "@holdfast/workspace";
+
+import { placesOf, realPath, type AgentPlaces } from "../places/agent-places.ts";
 import { SKILL_FILE } from "../places/skill-folders.ts";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { FileProblem } from "../format/front-matter.ts";
-import { contentsOfSkills, contentOfSkill, findSkills, skillInVersion, type Skill } from "./find-skills.ts";
+import {
+  contentsOfSkills,
+  contentOfSkill,
+  findSkills,
+  skillInVersion,
+  versionsOfSkill,
+  type Skill,
+} from "./find-skills.ts";
 import { readSkillText } from "./skill-fields.ts";
 import { splitReference } from "../record/content-references.ts";
 import type { Capability } from "../model-loop/capability.ts";
@@ -193,6 +202,12 @@ export function skillsCapability({
 }: SkillsCapabilityOptions): Capability<readonly SkillFact[]> {
   const store = contentsOfSkills(places);
 
+  const versionsOf = (skill: Skill): readonly string[] =>
+    versionsOfSkill(skill, places).versions.flatMap(({ hash }) => {
+      const kept = store.read(hash);
+      return kept === undefined ? [] : [bodyOf(kept).file];
+    });
+
   const contentOf = ({ name, hash }: Pick<SkillFact, "name" | "hash">): FolderContent => {
     const kept = store.read(hash) ?? places.pushed?.skills.content(hash);
     if (kept !== undefined) return kept;
@@ -234,10 +249,11 @@ export function skillsCapability({
             `the skill ${skill.name} was changed while the session started`,
           );
         store.keep(content);
-        if (agent.workspace === "empty")
-          await (
-            await pickWorkspace(workspace, root)
-          ).writeFile(`skills/${skill.name}.md`, bodyOf(content).file);
+        const path = `skills/${skill.name}.md`;
+        const { file } = bodyOf(content);
+        if (agent.workspace === "empty") await (await pickWorkspace(workspace, root)).writeFile(path, file);
+        else if (isSandboxRoot(root, places))
+          await putFile(await pickWorkspace(workspace, root), path, file, versionsOf(skill));
       }
       const facts = skills.map(({ name, description, hash }) => ({ name, description, hash: hash ?? "" }));
       return facts.length === 0 ? null : facts;
@@ -258,6 +274,26 @@ export function skillsCapability({
       tools: [readSkillTool(facts, (ctx, input) => ctx.scheduleTask(readSkill, input))],
     }),
   };
+}
+
+/** Writes the file of a skill, unless a file of that name is somebody else's. @param versions the texts that are ours. */
+async function putFile(
+  opened: Workspace,
+  path: string,
+  file: string,
+  versions: readonly string[],
+): Promise<void> {
+  const present = await opened.readFile(path).catch((error: unknown) => {
+    if (HoldfastError.is(error) && error.code === "file_not_found") return undefined;
+    throw error;
+  });
+  if (present === undefined || versions.includes(present.text)) await opened.writeFile(path, file);
+}
+
+/** Whether a workspace is the folder that the user has named for sandboxes, which is no repository of theirs. */
+function isSandboxRoot(root: string, { env }: AgentPlaces): boolean {
+  const named = env["SANDBOX_ROOT_DIR"];
+  return named !== undefined && named !== "" && realPath(named) === realPath(root);
 }
 
 type Schedule = (
