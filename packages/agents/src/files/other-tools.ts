@@ -1,8 +1,7 @@
-// The kinds of files that other tools keep in their folders of a project, as far as Holdfast does not read them
-// (`kindIn`), and why not (`REASONS`).
+// The kinds of files in the folders of other tools that Holdfast does not read (`kindIn`), and why not
+// (`REASONS`).
 //
-//   - Whatever lies in such a folder and stands in no table is a file of the tool alone: a kind that is new is
-//     named, too. `null` is for what another place reads, and for what says nothing to an agent.
+//   - A file that stands in no table is one of the tool alone, so that a kind that is new is named, too. `null` is for what another place reads, and for what says nothing to an agent.
 //   - A reason of files that forbid something says that it does not hold here, and where to write it.
 
 export const REASONS = {

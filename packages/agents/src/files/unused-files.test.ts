@@ -68,8 +68,8 @@ test.each([
 
 test("no place that is read is named", () => {
   for (const place of Object.keys(PROJECT_FILES)) {
-    const [folder = "", name] = place.split("/");
-    if (name !== undefined) expect(kindIn(folder, name), place).toBeUndefined();
+    const [top = "", name] = place.split("/");
+    if (name !== undefined) expect(kindIn(top, name), place).toBeUndefined();
   }
 });
 

@@ -173,7 +173,7 @@ function rowsIn(root: string, rows: readonly Row[]): readonly UnusedFile[] {
   });
 }
 
-/** What lies in the folders of other tools and is not read. */
+/** Files in the folders of other tools that are not read. */
 function entriesIn(root: string): readonly UnusedFile[] {
   return OTHER_FOLDERS.flatMap((folder) =>
     namesIn(join(root, folder)).flatMap((name) => {
