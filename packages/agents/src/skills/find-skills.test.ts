@@ -71,6 +71,17 @@ describe("skills", () => {
     expect(versionsOfSkill({ path: "", name: "s599", scope: "project" }, places).versions).toHaveLength(1);
   });
 
+  test("a skill that is not approved hides none of the user", () => {
+    skill("project/.claude/skills/pdf");
+    skill("home/.claude/skills/pdf");
+    trustFolder(places.trustFile, places.project);
+    const statuses = () =>
+      findSkills({ ...places, trustsProject: false }).map(({ scope, status }) => `${scope} ${status}`);
+    expect(statuses()).toEqual(["project unapproved", "user loaded"]);
+    approveSkills(places);
+    expect(statuses()).toEqual(["project loaded", "user hidden"]);
+  });
+
   test("a broken skill never breaks the list", () => {
     skill("project/.agents/skills/good");
     write("project/.agents/skills/broken/SKILL.md", "no front matter");

@@ -71,7 +71,7 @@ function pushedSkills({ pushed }: AgentPlaces): readonly Skill[] {
 }
 
 function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
-  const { home, trustsProject = false } = places;
+  const { home } = places;
   const plugins = findPlugins(places);
   const ofPlugins = plugins.filter(({ scope }) => scope === "user");
   const ofUser =
@@ -83,13 +83,17 @@ function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
         );
   const ofProject = layersOf(places).flatMap((layer) => skillsOfLayer(layer, plugins));
   const known = new Set<string>();
-  const all = [...ofProject, ...ofUser].map((skill): Skill => {
+  return [...withApproval(ofProject, places), ...ofUser].map((skill): Skill => {
     if (skill.status !== "loaded") return skill;
     if (known.has(skill.name)) return { ...skill, status: "hidden" };
     known.add(skill.name);
     return skill;
   });
-  if (trustsProject || !all.some(isOfProject)) return all;
+}
+
+/** Skills whose content the user has not approved hide no other ones. */
+function withApproval(skills: readonly Skill[], places: AgentPlaces): readonly Skill[] {
+  if (places.trustsProject === true || !skills.some(isOfProject)) return skills;
   const approved = new Map(
     layersOf(places).map(({ project }) => [
       project,
@@ -98,7 +102,7 @@ function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
   );
   const isApproved = ({ name, path, hash }: Skill): boolean =>
     approved.get(layerOf(places, path).project)?.[name] === hash;
-  return all.map((skill) =>
+  return skills.map((skill) =>
     isOfProject(skill) && !isApproved(skill) ? { ...skill, status: "unapproved" } : skill,
   );
 }
