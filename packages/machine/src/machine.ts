@@ -22,6 +22,7 @@ import {
   McpServers,
   ModelLoop,
   modelSecrets,
+  OutsideRules,
   readHookFiles,
   readProjectInstructions,
   scriptCalls,
@@ -53,7 +54,7 @@ import type { MachinePrograms } from "./programs/machine-programs.ts";
 import { projectRulesOf } from "./project-rules.ts";
 import { finishChild, keepSessionFiles, sessionFolder } from "./session-folder.ts";
 import { SessionVariables } from "./agents/session-variables.ts";
-import { unusedHooks, unusedSkill } from "./agents/unused-files.ts";
+import { unusedHooks, unusedRules, unusedSkill } from "./agents/unused-files.ts";
 
 /** The most skills that a note of a start names. */
 const LEFT_OUT_NAMED_MAX = 10;
@@ -153,6 +154,7 @@ export class Machine {
       ...readProjectInstructions(places, root).leftOut,
       ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
       ...readHookFiles(places).flatMap(unusedHooks),
+      ...(isContinued ? [] : new OutsideRules(places).changedFiles(record.source.dialect).map(unusedRules)),
     ];
     const notes = [
       ...(local === undefined ? [] : [local.note]),

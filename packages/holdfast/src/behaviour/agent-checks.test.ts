@@ -39,7 +39,10 @@ test("a rule that allows is off after a change until it is trusted, and a check 
     ".claude/settings.json: permissions.allow: ignored because you have not trusted this project with";
   for (const wanted of [[], ["doer"], [".claude/agents/doer.md"]])
     expect((await run("agents", "check", ...wanted)).stdout).toContain(off);
+  const note = ".claude/settings.json allows is not used: it has changed since you trusted this project";
+  expect((await run("run", "doer", "x")).stderr).toContain(note);
   await run("agents", "trust");
+  expect((await run("run", "doer", "x")).stderr).not.toContain(note);
   expect((await run("agents", "check")).stdout).toContain("allow shell(curl:*)");
 });
 

@@ -1,5 +1,5 @@
-// The reasons for which a session does not use hooks and skills of its project (`unusedHooks`,
-// `unusedSkill`).
+// The reasons for which a session does not use hooks, rules and skills of its project (`unusedHooks`,
+// `unusedRules`, `unusedSkill`).
 
 import type { HookFile, Skill } from "@holdfast/agents";
 
@@ -21,6 +21,13 @@ export function unusedHooks({ path, status }: HookFile): readonly { path: string
         },
       ];
   }
+}
+
+/** @param path a file whose rules that allow calls have changed since the user trusted them. */
+export function unusedRules(path: string): { path: string; reason: string } {
+  const reason =
+    "it has changed since you trusted this project; read it, and then run `holdfast agents trust`";
+  return { path: `what ${path} allows`, reason };
 }
 
 export function unusedSkill({ path, name, status }: Skill): readonly { path: string; reason: string }[] {

@@ -8,6 +8,7 @@ import {
   findSkills,
   freeShellProblem,
   fullModelName,
+  layerOf,
   lethalTrifecta,
   listAgents,
   otherCommand,
@@ -55,7 +56,7 @@ export function agentWarnings(places: AgentPlaces, sandbox: string): WarningsOf 
     ...nameWarnings(record, places),
     ...shellWarnings(record, sandbox),
     ...modelWarnings(record),
-    ...hookWarnings(record.hooks, places),
+    ...hookWarnings(record.hooks, layerOf(places, record.source.path)),
     ...trifectaText(record),
   ];
 }

@@ -7,6 +7,7 @@
 //   - Rules that cannot be kept refuse the agent's file, and a verdict says why.
 
 import { relative } from "node:path";
+import { z } from "zod";
 
 import { layerOf, type AgentPlaces, type PlacedDialect } from "../../places/agent-places.ts";
 import type { AgentDraft } from "../../format/agent-draft.ts";
@@ -60,6 +61,24 @@ export class OutsideRules {
     }
   }
 
+  /**
+   * The files of a trusted project whose rules that allow do not count, because the file has changed since it was
+   * trusted.
+   */
+  changedFiles(dialect: string): readonly string[] {
+    const files =
+      dialect === "claude"
+        ? this.#filesOf("claude", claudeSettings)
+        : dialect === "opencode"
+          ? this.#filesOf("opencode", opencodeSettings)
+          : [];
+    const { trustFile } = this.#places;
+    return files
+      .filter(({ layer, values }) => layer !== undefined && mayAllow(values) && isTrusted(trustFile, layer))
+      .filter((file) => !this.#isBelieved(file))
+      .map(({ path }) => path);
+  }
+
   get #options(): OutsideOptions {
     return { places: this.#places, isBelieved: this.#isBelieved };
   }
@@ -93,4 +112,11 @@ export class OutsideRules {
     const inside = relative(this.#places.project, path);
     return inside.startsWith("..") ? path : inside;
   }
+}
+
+const allowing = z.looseObject({ permissions: z.looseObject({ allow: z.array(z.unknown()).min(1) }) });
+
+/** Whether a file of Claude Code or of OpenCode has a rule that allows calls. */
+function mayAllow(values: SettingsFile["values"]): boolean {
+  return allowing.safeParse(values).success || /:"allow"/.test(JSON.stringify(values));
 }
