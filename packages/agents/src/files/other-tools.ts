@@ -143,6 +143,18 @@ const FOLDERS: Readonly<Record<string, Readonly<Record<string, OtherKind | null>
     tools: "tools",
     "mcp.json": "servers",
   },
+  ".agents": {
+    skills: null,
+    plugins: null,
+    agents: "agents",
+    commands: "commands",
+    workflows: "commands",
+    rules: "rules",
+    hooks: "hooks",
+    "hooks.json": "hooks",
+    "mcp.json": "servers",
+  },
+  ".agent": { skills: "skills", workflows: "commands", rules: "rules" },
   ".kiro": {
     steering: "rules",
     specs: "plans",

@@ -58,6 +58,13 @@ test.each([
   [".opencode/tool/a.ts", "x", /\.holdfast\/scripts/],
   [".claude/invented.json", "{}", /of another tool alone/],
   ["packages/web/.claude/agents/a.md", "x", /start there \(`cd .*packages\/web`\)/],
+  [
+    "packages/web/.cursor/rules/a.mdc",
+    "x",
+    /no session reads \.cursor .*`cd .*web && holdfast agents check`/,
+  ],
+  [".agents/rules/a.md", "x", /rules/],
+  [".agent/workflows/a.md", "x", /\.claude\/commands/],
   ["packages/web/.mcp.json", "{}", /\.mcp\.json of this folder/],
 ])("%s is named", (path, text, reason) => {
   write(`p/${path}`, text);

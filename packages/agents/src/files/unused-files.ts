@@ -131,7 +131,6 @@ const OF_PACKAGE = [
   ".codex",
   ".gemini",
   ".github/agents",
-  ".cursor",
   ".agents/skills",
   ".agents/plugins",
   ".mcp.json",
@@ -230,9 +229,8 @@ function packagesIn(project: string): readonly UnusedFile[] {
     const here = ahead.slice(0, PACKAGES_MAX.folders - looked);
     looked += here.length;
     for (const folder of here.filter((one) => !isProject(one))) {
-      const names = OF_PACKAGE.filter((name) => hasContent(join(folder, name)));
-      if (names.length > 0)
-        found.push({ path: folder, kind: "package", reason: reasonOfPackage(folder, names) });
+      const reason = reasonOfPackage(folder);
+      if (reason !== undefined) found.push({ path: folder, kind: "package", reason });
     }
     ahead = here.filter((one) => !isProject(one)).flatMap((one) => foldersIn(one).map(({ path }) => path));
   }
@@ -244,10 +242,17 @@ function isProject(folder: string): boolean {
   return [".holdfast", ".git"].some((name) => existsSync(join(folder, name)));
 }
 
-function reasonOfPackage(folder: string, names: readonly string[]): string {
+/** @returns nothing for a folder without files for agents. */
+function reasonOfPackage(folder: string): string | undefined {
+  const isThere = (name: string): boolean => hasContent(join(folder, name));
+  const names = OF_PACKAGE.filter(isThere);
   const shown = /^[\w@%+=:,./-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", "'\\''")}'`;
-  return (
-    `${names.join(", ")} of this folder count for no session here, neither what they permit nor what they forbid; ` +
-    `they count, beside those of the folders above, for a session that you start there (\`cd ${shown}\`)`
-  );
+  if (names.length > 0)
+    return (
+      `${names.join(", ")} of this folder count for no session here, neither what they permit nor what they forbid; ` +
+      `they count, beside those of the folders above, for a session that you start there (\`cd ${shown}\`)`
+    );
+  const others = OTHER_FOLDERS.filter(isThere);
+  if (others.length === 0) return undefined;
+  return `no session reads ${others.join(", ")} of this folder; \`cd ${shown} && holdfast agents check\` says why`;
 }
