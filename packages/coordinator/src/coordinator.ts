@@ -49,6 +49,7 @@ import { SessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
 import { refuseInactive, versionFor } from "./services/session-start.ts";
 import { StorageService } from "./services/storage-service.ts";
+import { deploymentId } from "./store/deployment.ts";
 import { StoreTime } from "./store/store-time.ts";
 import { WriteHealth } from "./store/write-health.ts";
 import { tokenId, type StoredToken } from "./call/tokens.ts";
@@ -140,7 +141,7 @@ class FleetCoordinator implements Coordinator {
   readonly #log: Log;
   readonly #listeners: Listener[] = [];
   #isClosed = false;
-  #begun: Promise<unknown> | undefined;
+  #begun: Promise<string> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: CoordinatorOptions) {
@@ -175,22 +176,24 @@ class FleetCoordinator implements Coordinator {
 
   async listen(where: ListenOptions): Promise<Listener> {
     this.#begun ??= this.#begin();
-    await this.#begun.catch((error: unknown) => {
+    const deployment = await this.#begun.catch((error: unknown) => {
       this.#begun = undefined; // A later call may find storage back.
       throw error;
     });
-    const listener = await this.#api.listen(where);
+    const listener = await this.#api.listen(where, deployment);
     this.#listeners.push(listener);
     return listener;
   }
 
-  async #begin(): Promise<void> {
+  async #begin(): Promise<string> {
     await this.#time.begin();
     const unread = await this.#host.environments.checkKeys();
     if (unread > 0)
       this.#log(
         `the coordinator has ${unread} environments and no key for them: sessions that need one are refused`,
       );
+    const { storage, random, clock } = this.#host;
+    return deploymentId(storage, random, clock.now());
   }
 
   async createToken({ kind, name, owner }: Parameters<Coordinator["createToken"]>[0]): Promise<string> {

@@ -1,10 +1,10 @@
 // `positionId`, `isName` and others: the one place where ids are made and checked.
 //
-// Sessions, runs, signals, runners, schedules and moves get a type prefix and a UUIDv7 (RFC 9562): sortable
+// Sessions, runs, signals, runners, schedules, moves and deployments get a type prefix and a UUIDv7 (RFC 9562): sortable
 // by time, random in the rest. Tasks, timers, waits and entries are named by their position:
 // `{session}-{seq}` (K1).
 
-export type IdPrefix = "ses" | "run" | "sig" | "rnr" | "sch" | "mov";
+export type IdPrefix = "ses" | "run" | "sig" | "rnr" | "sch" | "mov" | "dep";
 
 /** A new id. `now` in epoch milliseconds; `randomU32` gives integers in [0, 2^32). */
 export function mintId(prefix: IdPrefix, now: number, randomU32: () => number): string {

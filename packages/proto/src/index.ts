@@ -42,6 +42,7 @@ export {
   FrameReader,
   GREETING,
   greetingOf,
+  DEPLOYMENT_HEADER,
   LINE_PATH,
   LINE_TYPE,
   readCall as readLineCall,

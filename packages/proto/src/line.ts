@@ -16,6 +16,9 @@
 export const LINE_PATH = "/holdfast.v1.Line/Open";
 export const LINE_TYPE = "application/x-holdfast-line";
 
+/** The header of every answer that names the deployment of the coordinator. */
+export const DEPLOYMENT_HEADER = "holdfast-deployment";
+
 /** The number of a greeting, which is no call. */
 export const GREETING = 0;
 

@@ -68,8 +68,11 @@ export interface ApiOptions {
 }
 
 export interface Api {
-  /** @throws HoldfastError `config_invalid` when the address cannot be used. */
-  listen(options: ListenOptions): Promise<Listener>;
+  /**
+   * @param deployment the id that every answer has; none for a server that is no coordinator.
+   * @throws HoldfastError `config_invalid` when the address cannot be used.
+   */
+  listen(options: ListenOptions, deployment?: string): Promise<Listener>;
 }
 
 const HEALTHY: readonly Methods[] = [new Map([[HealthService.method.get, () => ({ status: "ok" })]])];
@@ -86,7 +89,7 @@ export function serveApi(options: ApiOptions): Api {
     if (isOurFault(error)) options.onError?.(error, requestId);
   };
   return {
-    async listen(where) {
+    async listen(where, deployment) {
       const closing = new AbortController();
       const hosts = new Set((options.hosts ?? []).map((host) => host.toLowerCase()));
       const origins = new Set((options.origins ?? []).map((origin) => origin.toLowerCase()));
@@ -94,7 +97,7 @@ export function serveApi(options: ApiOptions): Api {
       const common = { calls, limits, closing: closing.signal };
       const serveRpc = createRpc({ ...common, onError });
       const serve = async (exchange: Exchange): Promise<void> => {
-        setCommonHeaders(exchange);
+        setCommonHeaders(exchange, deployment);
         checkHead(headOf(exchange), policy);
         signInPage(exchange, options.page);
         if (options.page?.serves(exchange.path) === true) await options.page.serve(exchange, calls);

@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { HoldfastError } from "@holdfast/core";
+import { DEPLOYMENT_HEADER } from "@holdfast/proto";
 import { tooLarge } from "./request-guards.ts";
 import { plainMessage } from "./grpc-message.ts";
 import { headersOf, Refusal, toConnectError, toProblem } from "../call/refusal.ts";
@@ -29,9 +30,10 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "Cache-Control": "no-store",
 };
 
-export function setCommonHeaders({ response, requestId }: Exchange): void {
+export function setCommonHeaders({ response, requestId }: Exchange, deployment: string | undefined): void {
   for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
   response.setHeader("X-Request-Id", requestId);
+  if (deployment !== undefined) response.setHeader(DEPLOYMENT_HEADER, deployment);
 }
 
 /** Sends a whole answer. */

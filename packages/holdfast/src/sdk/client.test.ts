@@ -3,7 +3,10 @@
 
 import { createServer, connect, type AddressInfo, type Server, type Socket } from "node:net";
 import { defineAgent } from "@holdfast/runtime";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { SessionService } from "@holdfast/proto";
+import { CoordinatorConnection } from "@holdfast/storage/remote";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createClient, type HoldfastClient, type RemoteEvent } from "./client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
@@ -172,6 +175,64 @@ describe("a connection that is lost", () => {
       through.close();
     }
   });
+
+  // The port of a coordinator that is down may be given to another one, which knows none of its tokens.
+  test("another coordinator at its address refuses nothing for good, and results come from the right one", async () => {
+    const through = createClient({ url: proxy.url, token: await fleet.token("user", "eve") });
+    const other = await openFleet({ config: { hosts: [new URL(proxy.url).host] } });
+    try {
+      const session = await through.sessions.start("asks");
+      await untilOwnAsked(through, session.sessionId);
+      const result = session.result();
+      proxy.target = new URL(other.url);
+      proxy.cutAll();
+      const impatient = createClient({ url: proxy.url, token: await fleet.token("user", "eve"), retryMs: 1 });
+      await expect(impatient.sessions.start("greeter")).rejects.toMatchObject({ code: "unauthenticated" });
+      impatient.close();
+      await delay(500); // The waiting client meets the other coordinator.
+      proxy.target = new URL(fleet.url);
+      proxy.cutAll();
+      await session.answer("yes");
+      await session.signal("go", 1);
+      expect(await result).toEqual(["yes", 1]);
+    } finally {
+      through.close();
+      await other.close();
+    }
+  });
+
+  test.each(["2", "1.1"] as const)(
+    "another coordinator at its address is named by a connection over HTTP/%s, whether it refuses or answers",
+    async (httpVersion) => {
+      const token = await fleet.token("user", "eve");
+      const connection = new CoordinatorConnection({ url: proxy.url, token, httpVersion });
+      const other = await openFleet({ config: { hosts: [new URL(proxy.url).host] } });
+      const service = connection.client(SessionService);
+      const list = () => connection.ask(() => service.list({}));
+      try {
+        await list();
+        proxy.target = new URL(other.url);
+        for (const itsToken of [token, await other.token("user", "eve")]) {
+          proxy.cutAll();
+          connection.useToken(itsToken);
+          await vi.waitFor(() =>
+            expect(list()).rejects.toMatchObject({
+              code: "storage_unavailable",
+              message: `another coordinator answers at ${proxy.url}`,
+              fix: expect.stringContaining("start the coordinator of that deployment at this address again"),
+            }),
+          );
+        }
+        proxy.target = new URL(fleet.url);
+        proxy.cutAll();
+        connection.useToken(token);
+        await vi.waitFor(list);
+      } finally {
+        connection.close();
+        await other.close();
+      }
+    },
+  );
 
   test("that does not come back is told, with where it was", async () => {
     const nobody = createClient({ url: "http://127.0.0.1:9", token: "hf_usr_x", retryMs: 300 });

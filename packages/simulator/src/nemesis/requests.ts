@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "@holdfast/core";
+import { DEPLOYMENT_HEADER } from "@holdfast/proto";
 import { monotonicMs, type Request } from "./observed.ts";
 
 const ANSWER_MS = 8_000;
@@ -30,6 +31,8 @@ export class Clients {
   readonly #token: string;
   readonly #record: (request: Request) => void;
   #asked = 0;
+  /** That of the first request that was done. Another test may get the port of a coordinator that is down. */
+  #deployment: string | null = null;
   /** Whether the run is over, so that no request is repeated. */
   isOver = false;
 
@@ -90,6 +93,10 @@ export class Clients {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await response.text();
+      const deployment = response.headers.get(DEPLOYMENT_HEADER);
+      if (this.#deployment !== null && deployment !== null && deployment !== this.#deployment)
+        return undefined;
+      if (response.ok) this.#deployment = deployment;
       return { status: response.status, body: readJson(text) };
     } catch {
       return undefined; // The coordinator may or may not have received it.

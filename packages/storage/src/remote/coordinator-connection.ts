@@ -10,10 +10,11 @@
 //       all. A foreign refusal then means that the URL or the version is wrong. After the first answer, a
 //       foreign refusal comes from something in between, as a proxy refuses for a while: unavailable.
 //   - Once closed, nothing that is asked opens it again.
+//   - An answer of another deployment is unavailable, whatever it says (`seen-deployment.ts`).
 //
 // It knows neither storage nor runners: it makes clients of the contract's services.
 
-import { ErrorDetailSchema, type ErrorDetail } from "@holdfast/proto";
+import { DEPLOYMENT_HEADER, ErrorDetailSchema, type ErrorDetail } from "@holdfast/proto";
 import type { DescService } from "@bufbuild/protobuf";
 import {
   Code,
@@ -30,6 +31,7 @@ import { Agent as HttpsAgent } from "node:https";
 import { CoordinatorTime } from "./coordinator-time.ts";
 import { isPlainThere, plainThere, otherServerThere, tlsThere } from "./coordinator-probe.ts";
 import { checkUrl } from "./coordinator-url.ts";
+import { SeenDeployment } from "./seen-deployment.ts";
 import { unaryTransport } from "./unary-transport.ts";
 
 /** How long a call may take that says nothing else. */
@@ -91,9 +93,16 @@ export class CoordinatorConnection {
     this.url = parsed.href.replace(/\/+$/, "");
     this.timeoutMs = timeoutMs;
     this.#token = token;
-    const authorize: Interceptor = (next) => (request) => {
+    const deployment = new SeenDeployment(this.url);
+    const authorize: Interceptor = (next) => async (request) => {
       request.header.set("authorization", `Bearer ${this.#token}`);
-      return next(request);
+      const idIn = (headers: Headers): string | undefined => headers.get(DEPLOYMENT_HEADER) ?? undefined;
+      const response = await next(request).catch((thrown: unknown) => {
+        deployment.check(idIn(ConnectError.from(thrown).metadata), false);
+        throw thrown;
+      });
+      deployment.check(idIn(response.header), true);
+      return response;
     };
     const common = {
       baseUrl: this.url,
@@ -109,6 +118,7 @@ export class CoordinatorConnection {
         basePath: parsed.pathname.replace(/\/+$/, ""),
         timeoutMs,
         authorization: () => `Bearer ${this.#token}`,
+        deployment,
         others: createConnectTransport({ ...common, httpVersion, sessionManager: sessions }),
       });
       this.#close = () => sessions.abort();
@@ -156,6 +166,8 @@ export class CoordinatorConnection {
 
   #toOurs(thrown: unknown): HoldfastError {
     const error = ConnectError.from(thrown);
+    const ours = [thrown, error.cause].find(isUnavailable);
+    if (ours !== undefined) return ours;
     const detail = error.findDetails(ErrorDetailSchema)[0];
     const isKnown = this.#speaksAsItSays;
     if (detail !== undefined) {
@@ -201,6 +213,10 @@ export class CoordinatorConnection {
     this.#isClosed = true;
     this.#close();
   }
+}
+
+function isUnavailable(thrown: unknown): thrown is HoldfastError {
+  return HoldfastError.is(thrown) && thrown.code === "storage_unavailable";
 }
 
 function closed(url: string): UnavailableError {

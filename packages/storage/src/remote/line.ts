@@ -29,7 +29,7 @@ import {
   type Frame,
   type Greeting,
 } from "@holdfast/proto";
-import { constants, type ClientHttp2Stream } from "node:http2";
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from "node:http2";
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 
 /** remote-line-1. A process calls often when it makes this many calls within `OFTEN_MS`. */
@@ -51,6 +51,8 @@ export interface LinesHost {
   readonly open: (headers: Readonly<Record<string, string>>) => Promise<ClientHttp2Stream>;
   readonly onRead: (stream: ClientHttp2Stream) => void;
   readonly authorization: () => string;
+  /** Whether the coordinator that is meant answers. */
+  readonly isMeant: (headers: IncomingHttpHeaders) => boolean;
 }
 
 /** Exactly one of the two is called, once, unless the caller cancels before. */
@@ -115,7 +117,7 @@ export class Lines {
   /** Resolves when the line is open, with `undefined` when there will be none. */
   #greet(stream: ClientHttp2Stream, authorization: string): Promise<Greeting | undefined> {
     return new Promise((resolve) => {
-      const line = new Line(stream, authorization, this.#host.onRead, {
+      const line = new Line(stream, authorization, this.#host, {
         opened: (greeting) => {
           clearTimeout(timer);
           this.#line = line;
@@ -142,7 +144,7 @@ interface LineEvents {
 class Line {
   readonly authorization: string;
   readonly #stream: ClientHttp2Stream;
-  readonly #onRead: (stream: ClientHttp2Stream) => void;
+  readonly #host: Pick<LinesHost, "onRead" | "isMeant">;
   readonly #events: LineEvents;
   readonly #reader = new FrameReader(ANSWER_BYTES);
   readonly #waiting = new Map<number, LineCall>();
@@ -159,12 +161,12 @@ class Line {
   constructor(
     stream: ClientHttp2Stream,
     authorization: string,
-    onRead: (stream: ClientHttp2Stream) => void,
+    host: Pick<LinesHost, "onRead" | "isMeant">,
     events: LineEvents,
   ) {
     this.#stream = stream;
     this.authorization = authorization;
-    this.#onRead = onRead;
+    this.#host = host;
     this.#events = events;
   }
 
@@ -172,10 +174,11 @@ class Line {
     const stream = this.#stream;
     stream.on("error", () => {});
     stream.on("response", (headers) => {
-      if (headers[":status"] !== 200 || headers["content-type"] !== LINE_TYPE) this.cut();
+      const isLine = headers[":status"] === 200 && headers["content-type"] === LINE_TYPE;
+      if (!isLine || !this.#host.isMeant(headers)) this.cut();
     });
     stream.on("data", (bytes: Uint8Array) => {
-      this.#onRead(stream);
+      this.#host.onRead(stream);
       this.#read(bytes);
     });
     stream.once("end", () => this.#fail()); // It answers nothing more.

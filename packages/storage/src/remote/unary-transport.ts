@@ -8,7 +8,7 @@
 
 import { create, fromBinary, toBinary, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { LINE_PATH } from "@holdfast/proto";
+import { DEPLOYMENT_HEADER, LINE_PATH } from "@holdfast/proto";
 import type { Http2SessionManager } from "@connectrpc/connect-node";
 import { codeFromHttpStatus, errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import {
@@ -19,6 +19,7 @@ import {
 } from "node:http2";
 import { clearTimeout, setTimeout } from "node:timers";
 import { Lines } from "./line.ts";
+import type { SeenDeployment } from "./seen-deployment.ts";
 
 const BINARY = "application/proto";
 
@@ -28,6 +29,7 @@ export interface UnaryOptions {
   readonly basePath: string;
   readonly timeoutMs: number;
   readonly authorization: () => string;
+  readonly deployment: SeenDeployment;
   /** For everything else. */
   readonly others: Transport;
 }
@@ -42,12 +44,14 @@ export function unaryTransport({
   basePath,
   timeoutMs: usualMs,
   authorization,
+  deployment,
   others,
 }: UnaryOptions): Transport {
   const lines = new Lines({
     open: (headers) => sessions.request("POST", `${basePath}${LINE_PATH}`, headers, {}),
     onRead: (stream) => sessions.notifyResponseByteRead(stream),
     authorization,
+    isMeant: (headers) => deployment.isMeant(idIn(headers)),
   });
   return {
     stream: (...asked) => others.stream(...asked),
@@ -72,9 +76,15 @@ export function unaryTransport({
         signal,
         onRead: (stream) => sessions.notifyResponseByteRead(stream),
       });
+      deployment.check(idIn(answer.headers), answer.headers[":status"] === 200);
       return { ...rest, message: read(method, answer) as never };
     },
   };
+}
+
+function idIn(headers: IncomingHttpHeaders): string | undefined {
+  const id = headers[DEPLOYMENT_HEADER];
+  return typeof id === "string" ? id : undefined;
 }
 
 type Limits = Pick<Asked, "timeoutMs" | "signal">;
