@@ -23,7 +23,10 @@ const call = async (method, path, body) => {
 };
 const event = (event_type, fields) => call("POST", "/events", { event_type, ...fields });
 `;
-const ONE_SHOT = 'const inv = JSON.parse(readFileSync(0, "utf8"));\n';
+const ONE_SHOT = `
+const invocation = () => { try { return JSON.parse(readFileSync(0, "utf8")); } catch { console.error("no JSON"); process.exit(1); } };
+const inv = invocation();
+`;
 
 export interface World {
   readonly folder: string;

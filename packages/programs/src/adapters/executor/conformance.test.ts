@@ -50,6 +50,20 @@ test("a program that goes on with a wrong invocation fails, although it crashes 
   expect((await check(refusing)).failed).toBeUndefined();
 });
 
+test.each([
+  ["a stack trace", "null.mode;"],
+  ["the text of every other end", 'console.error("something went wrong"); process.exit(1);'],
+])("a program whose refusals are crashes with %s fails", async (_, crash) => {
+  const crashing = await world.node(`
+    const isKnown = ["2.0", "2.1", "2.2"].includes(inv.schema_version) && ["start", "resume"].includes(inv.mode);
+    if (!isKnown) { ${crash} }
+    ${crash.startsWith("null") ? "" : crash}
+    await call("POST", "/bind", { executor_session_id: "own" });
+    await event("result", { result_text: "ready" });`);
+  const { failed } = await check(crashing);
+  expect(failed).toEqual(expect.arrayContaining([5, 6]));
+});
+
 test("a program that ignores SIGTERM fails the clause about its end alone", ofCampaign, async () => {
   const profile = await world.node(`
     process.on("SIGTERM", () => {});

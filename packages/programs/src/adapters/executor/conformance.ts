@@ -5,8 +5,9 @@
 //   executor-conformance-2  A start ends with a result.
 //   executor-conformance-3  It binds an id of its own during the start.
 //   executor-conformance-4  A resume ends with a result.
-//   executor-conformance-5  Input that is no invocation ends it with an exit code above 0 and an error text.
-//   executor-conformance-6  It refuses a schema version that it does not know. It sends no request before.
+//   executor-conformance-5  Input that is no invocation ends it with an exit code above 0 and an error text. It
+//       sends no request before. A crash is no refusal: its text is a stack trace, or the same for an invocation.
+//   executor-conformance-6  It refuses a schema version that it does not know, in the same way.
 //   executor-conformance-7  It ends within five seconds of SIGTERM.
 //   executor-conformance-8  A persistent one takes a second turn in the same process.
 //   executor-conformance-9  A persistent one ends at `shutdown` and at the end of its input, with exit code 0.
@@ -57,6 +58,10 @@ const STOP_MS = 5_000;
 const BEGUN_MS = 500;
 const PREFIX = "executor-conformance-";
 
+/** How programs of Python, Node, Java, Go, Rust and Ruby end with an error that they did not expect. */
+const STACK_TRACE =
+  /^Traceback \(most recent call last\)|^\s+at .+:\d+(?::\d+)?\)?$|^Exception in thread |^goroutine \d+ \[|^thread '.*' .*panicked at |^\s+from .+:\d+:in /;
+
 /** A clause that does not apply. */
 class Skipped extends Error {}
 
@@ -101,6 +106,7 @@ class Check {
   #executorSessionId: string | null = null;
   #version: SchemaVersion;
   #hasStarted = false;
+  #invoked: Promise<string | undefined> | undefined;
 
   constructor(profile: ExecutorProfile, options: CheckOptions) {
     this.#version = profile.schemaVersion ?? "2.0";
@@ -258,10 +264,33 @@ class Check {
       throw new Error(
         `with ${what} as its input it must end with an exit code above 0, and it ended with ${describeProcessEnd(end)}`,
       );
-    if (`${stderr}${stdout}`.trim() === "")
+    const said = `${stderr}${stdout}`.trim();
+    if (said === "")
       throw new Error(
         `with ${what} as its input it ended with exit code ${end.exitCode}, and wrote no error to standard error`,
       );
+    const trace = said.split("\n").find((line) => STACK_TRACE.test(line));
+    if (trace !== undefined)
+      throw new Error(
+        `with ${what} as its input it must say what is wrong with it, and it crashed: ${trace.trim().slice(0, 200)}`,
+      );
+    if (said === (await this.#endOfInvocation()))
+      throw new Error(
+        `with ${what} as its input it ended as it does with an invocation, so it may have crashed: ${said.slice(0, 200)}`,
+      );
+  }
+
+  /** The text with which it ends for an invocation outside of a session; `undefined` if it goes on with it. */
+  #endOfInvocation(): Promise<string | undefined> {
+    return (this.#invoked ??= this.#invokeRaw());
+  }
+
+  async #invokeRaw(): Promise<string | undefined> {
+    const gateway = await openListener();
+    const input = JSON.stringify(this.#invocation(this.#version));
+    const { end, stderr, stdout } = await this.#runRaw(input, [], gateway.url).finally(gateway.close);
+    const isRefused = gateway.requests.length === 0 && !(end.type === "exit" && end.exitCode === 0);
+    return isRefused ? `${stderr}${stdout}`.trim() : undefined;
   }
 
   /** Runs the program without the gateway of a session: it must not need one to refuse its input. */

@@ -1,6 +1,6 @@
 // `ExecutorTurn`: one turn of an executor, for its session and for the routes of its gateway.
 
-import { stripVTControlCharacters } from "node:util";
+import { isDeepStrictEqual, stripVTControlCharacters } from "node:util";
 import { HoldfastError } from "@holdfast/core";
 
 import type { ExternalEnd, ExternalEvent, ExternalTurn } from "../../session/external-agent-protocol.ts";
@@ -57,7 +57,11 @@ export class ExecutorTurn extends AgentTurn implements ServedTurn {
 
   takeResult(result: ReportedResult): void {
     if (this.#over !== undefined) throw this.#over;
+    const earlier = this.#result;
     this.#result = result;
+    // A report whose answer was lost is sent again. Another result counts in place of the earlier one, which is kept.
+    if (earlier !== undefined && !isDeepStrictEqual(contentOf(earlier), contentOf(result)))
+      this.#keep(earlier);
   }
 
   async abort(isUrgent = false): Promise<ExternalEnd> {
@@ -77,13 +81,25 @@ export class ExecutorTurn extends AgentTurn implements ServedTurn {
     } catch (error) {
       if (!(error instanceof TurnFailure)) throw error;
       const { end } = await process.stop("its turn failed");
-      return this.#isAborted ? { type: "aborted", process: end } : { type: "error", message: error.message };
+      // Its work may be done all the same.
+      if (this.#result !== undefined) this.#keep(this.#result);
+      if (this.#isAborted) return { type: "aborted", process: end };
+      const kept = this.#result === undefined ? "" : ". It had reported a result, which its conversation has";
+      return { type: "error", message: `${error.message}${kept}` };
     } finally {
       this.#over = new HoldfastError("run_terminal", "no turn of this session is under way", {
         fix: "report before the turn ends",
       });
       this.#endReports(this.#over);
     }
+  }
+
+  /** A result that is not that of the turn is an entry of the conversation. */
+  #keep({ result_text: text, result_data: data }: ReportedResult): void {
+    this.give({
+      type: "text",
+      text: typeof text === "string" && text !== "" ? text : JSON.stringify(data ?? null),
+    });
   }
 
   /** executor-4. */
@@ -105,6 +121,10 @@ export class ExecutorTurn extends AgentTurn implements ServedTurn {
         'it ended its turn without a result: it has to report an event { "event_type": "result", "result_text": … }',
     };
   }
+}
+
+function contentOf({ result_text: text, result_data: data }: ReportedResult): object {
+  return { text: text ?? null, data: data ?? null };
 }
 
 /** The text in an output, without colours. Empty for an output that is no text: a program may write anything. */

@@ -68,6 +68,31 @@ test("a session that names no folder works in that of the machine which continue
   await answers(folders[1]!);
 });
 
+test("a turn that fails after its result has the result as an entry", async () => {
+  const { runtime, agent } = world.open(
+    await world.node(`
+      await event("result", { result_text: "the work is done" });
+      console.error("out of luck");
+      process.exit(1);`),
+  );
+  const handle = await runtime.start(agent, "work");
+  await expect(handle.result()).rejects.toThrow(
+    "out of luck (Process exited with code 1). It had reported a result, which its conversation has",
+  );
+  expect(await textsOf(handle.sessionId)).toEqual(["work", "the work is done"]);
+});
+
+test("the last of several results counts, and each one that it replaces is an entry", async () => {
+  const { runtime, agent } = world.open(
+    await world.node(`
+      for (const result_text of ["first", "first", "second"]) await event("result", { result_text });
+      await event("result", { result_data: { n: 3 } });`),
+  );
+  const handle = await runtime.start(agent, "work");
+  expect(await handle.result()).toMatchObject({ result_data: { n: 3 } });
+  expect((await textsOf(handle.sessionId)).slice(0, 3)).toEqual(["work", "first", "second"]);
+});
+
 test("a turn that fails has its reports as entries", async () => {
   const { runtime, agent } = world.open(
     await world.node(`
