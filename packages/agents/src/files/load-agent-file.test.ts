@@ -177,7 +177,7 @@ describe("a file in Holdfast's own form", () => {
     ],
     ["license: MIT", 'license ignored: Holdfast knows no field "license" of an agent file'],
     ["hooks: { Notification: [] }", "hooks.Notification ignored: Holdfast has no such event"],
-    ["tools: Read, Reed", "tools mapped: read_file; there is no tool Reed; did you mean Read?"],
+    ["tools: message_agent, Reed", "tools mapped: message_agent; there is no tool Reed; did you mean Read?"],
     ["tools: []", "tools mapped: no tool; without the field the agent gets all"],
     ["tools:", "tools mapped: no tool; without the field the agent gets all"],
     ["disallowedTools: Write Edit", "disallowedTools mapped: deny write_file; deny edit_file"],

@@ -14,6 +14,7 @@ export const TOOLS = [
   "delegate",
   "ask_user",
   "read_skill",
+  "message_agent",
 ] as const;
 
 export type ToolName = (typeof TOOLS)[number];
