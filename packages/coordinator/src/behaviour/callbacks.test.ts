@@ -1,6 +1,7 @@
 // Callbacks of sessions that are started through the API.
 
 import { CHILD_ENDED } from "@holdfast/core";
+import { TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
@@ -65,3 +66,38 @@ test.each(["sync", "async_poll"])(
     ]);
   },
 );
+
+test("a child that no runner matches, and one that another runner ends after its runner was lost, call back", async () => {
+  await fleet.close();
+  const clock = new TestClock();
+  fleet = await openFleet({ clock });
+  const ada = await fleet.user("ada");
+  const runner = await fleet.runner();
+  const parentId = await ada.start();
+  const { claims: own } = await runner.poll();
+  await runner.say(own[0]!, { status: "waiting", waits: [{ type: "signal", id: 0, name: CHILD_ENDED }] });
+  await runner.release(own[0]!);
+  const below = { invocation: "async_callback", parentSessionId: parentId };
+  const unmatched = await ada.start({ ...below, demands: { gpu: "a100" } });
+  const lost = await ada.start(below);
+  const { claims } = await runner.poll();
+  const claim = claims.find(({ sessionId }) => sessionId === lost)!;
+  await runner.say(claim, { status: "working", waits: [] });
+  const ends = async () =>
+    (await fleet.storage.reader.pendingSignals(parentId))
+      .filter(({ name }) => name === CHILD_ENDED)
+      .map(
+        ({ payload }) => JSON.parse(payload!) as { child: string; event: { type: string; error?: object } },
+      );
+  await clock.advance(60_000); // Its runner says nothing any more.
+  expect(await ends()).toEqual([]);
+  const other = await fleet.runner({ hostname: "other" });
+  const again = (await other.poll()).claims.find(({ sessionId }) => sessionId === lost)!;
+  await other.complete(again);
+  expect(await ends()).toMatchObject([{ child: lost, event: { type: "completed" } }]);
+  await clock.advance(5 * 60_000);
+  expect(await ends()).toMatchObject([
+    { child: lost },
+    { child: unmatched, event: { type: "failed", error: { code: "no_matching_runner" } } },
+  ]);
+});
