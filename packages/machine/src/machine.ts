@@ -363,7 +363,7 @@ async function makeAgent(
   ];
   const ofHooks = hookAgentsOf(hooked).filter((name) => !record.agents.includes(name));
   const hookAgents = await make(tree.childrenOf({ agents: ofHooks, source }));
-  const served = tree.variables.withServers(hooked);
+  const served = tree.withServers(hooked);
   const serverSecrets = tree.variables.serverSecretsOf(served);
   parts.serverSecrets.push(...serverSecrets);
   const named: AgentRecord = {
@@ -390,7 +390,7 @@ async function makeAgent(
       ...(tree.places.pushed === undefined
         ? {}
         : { starting: () => ({ ...named, hooks: withHooks(record, tree.places).hooks }) }),
-      ...defined({ version }),
+      ...defined({ version, refusal: tree.refusals.get(record.name) }),
     }),
   );
 }

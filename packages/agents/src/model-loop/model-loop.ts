@@ -12,7 +12,7 @@
 //   - Every call of a tool gets a result. A call that was cut off by a crash gets one that says so.
 //   - A limit that is reached is a question to a person. The session's budget limits the cost.
 
-import { defined, type Json, type StandardSchemaV1 } from "@holdfast/core";
+import { defined, type HoldfastError, type Json, type StandardSchemaV1 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 import { type OptionalSecrets } from "@holdfast/system";
 import { z } from "zod";
@@ -114,6 +114,8 @@ export interface AgentParts {
   readonly requiredVariables?: readonly string[];
   /** By default the version of the loop and not of the record: a session has the record of its start in its state. */
   readonly version?: string;
+  /** Why no session can begin with the record. Sessions that have begun go on. */
+  readonly refusal?: HoldfastError;
 }
 
 /** The workspace of one session. */
@@ -193,6 +195,7 @@ export class ModelLoop {
       optionalSecrets = [],
       requiredVariables = [],
       version = "1",
+      refusal,
     }: AgentParts = {},
   ): Agent<Input, Output> {
     const { capabilities = [], projectRules, keepFiles } = this.#options;
@@ -211,6 +214,7 @@ export class ModelLoop {
     const finish = known.length === 0 ? undefined : this.#finishChild;
     const tools = [...this.#tools, ...(known.length === 0 ? [] : [delegate(known, finish)]), ...ownTools];
     const prepare = async (task: TaskContext, session: StartedSession) => {
+      if (refusal !== undefined) throw refusal;
       const prepared = await this.#prepare(starting(), tools, task, session);
       return { ...prepared, facts: { ...prepared.facts, ...delegateFacts(record, startable()) } };
     };

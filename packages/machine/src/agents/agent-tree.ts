@@ -4,6 +4,9 @@
 //   agent-tree-1. An agent has one definition in a process, however many agents may start it and however
 //       often its file is loaded. Agents that may start it in different sandboxes are refused, unless it
 //       names one.
+//   - A process that continues a session begins those below it, and the session itself where it has read no
+//     agent yet. They have the hooks, servers and scripts of that moment, as in every other process. A mistake
+//     in these refuses such a session and no continued one, which keeps those of its start.
 //   - Among agents that may start all others, only the one that a person starts may start the rest of them.
 //   - The agents that a pushed file starts are not made here. Each is an agent of its own, whose version the
 //     coordinator chooses when a child begins.
@@ -54,6 +57,8 @@ export class AgentTree {
   readonly demandNotes: string[] = [];
   /** The sandboxes of the agents that were made. */
   readonly sandboxes = new Set<string>();
+  /** Why no session of an agent can begin here, by its name. */
+  readonly refusals = new Map<string, HoldfastError>();
   readonly variables: SessionVariables;
   readonly #resumesAtReset: boolean;
   readonly #loadTasks: AgentTreeOptions["loadTasks"];
@@ -82,11 +87,28 @@ export class AgentTree {
     return this.#resumesAtReset ? { resumeAtReset: true } : {};
   }
 
-  /** A session that has begun keeps the hooks of its start. @throws HoldfastError for hooks that cannot be run. */
+  /** @throws HoldfastError for hooks that cannot be run, unless a session is continued. */
   withHooks(record: AgentRecord): AgentRecord {
-    return this.skills === undefined
-      ? record
-      : withHooks(record, this.places, (places) => findScripts(places).map(withInactive));
+    return this.#begun(record, () =>
+      withHooks(record, this.places, (places) => findScripts(places).map(withInactive)),
+    );
+  }
+
+  /** @throws HoldfastError for a server that cannot be used, unless a session is continued. */
+  withServers(record: AgentRecord): AgentRecord {
+    return this.#begun(record, () => this.variables.withServers(record));
+  }
+
+  /** The record with which a session begins. */
+  #begun(record: AgentRecord, begin: () => AgentRecord): AgentRecord {
+    if (this.skills !== undefined) return begin();
+    try {
+      return begin();
+    } catch (error) {
+      if (!HoldfastError.is(error)) throw error;
+      this.refusals.set(record.name, error);
+      return record;
+    }
   }
 
   /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
@@ -96,16 +118,13 @@ export class AgentTree {
     this.demandNotes.push(...checkDemands(record, scripts, this.places.labels));
   }
 
-  /** A session that has begun keeps the version of its start. @throws HoldfastError for a script that cannot be used. */
+  /** @throws HoldfastError for a script that cannot be used, unless a session is continued. */
   procedural(
     record: AgentRecord & { readonly script: string },
     parts: Pick<ProceduralAgentOptions, "calls" | "environment" | "workspace" | "place">,
     version: string | undefined,
   ): Agent {
-    const [script] =
-      this.skills === undefined
-        ? []
-        : scriptsOf(record, this.places, () => findScripts(this.places).map(withInactive));
+    const script = this.#scriptOf(record);
     const secrets = [...new Set([...record.secrets, ...this.variables.secretsOf(record)])];
     return proceduralAgent(
       { ...record, secrets },
@@ -117,6 +136,15 @@ export class AgentTree {
         ...defined({ version }),
       },
     );
+  }
+
+  #scriptOf(record: AgentRecord): Script | undefined {
+    try {
+      return scriptsOf(record, this.places, () => findScripts(this.places).map(withInactive))[0];
+    } catch (error) {
+      if (this.skills !== undefined || !HoldfastError.is(error)) throw error;
+      return undefined; // A new session says that there is no version of it.
+    }
   }
 
   /** The tasks of the project that are tools of an agent. @throws HoldfastError for a file that may not be loaded. */

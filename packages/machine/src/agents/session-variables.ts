@@ -69,9 +69,13 @@ export class SessionVariables {
     }));
   }
 
-  /** @throws HoldfastError for a server that cannot be used, unless the session has begun. */
+  /** @throws HoldfastError for a server that cannot be used. */
   withServers(record: AgentRecord): AgentRecord {
-    return this.#recorded === undefined ? withMcpServers(record, this.#places, this.#ofServer) : record;
+    return withMcpServers(
+      record,
+      this.#places,
+      this.#recorded === undefined ? this.#ofServer : EVERY_VARIABLE,
+    );
   }
 
   /** The names of the secrets that its MCP servers get. @param record as `withServers` returns it. */
