@@ -5,7 +5,7 @@
 //                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres,
 //                             simulation, nemesis, outages, boundaries. Suites: conformance, command-lines,
 //                             mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents,
-//                             page, bench, mutants, tests
+//                             page, field, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
@@ -36,6 +36,9 @@
 //                              Claude Code and the MCP Inspector's command call the orchestrator's tools. No
 //                              command of a real agent finds its key. A tree of them is charged what was
 //                              served, over `--kills N` (10 by default). Installed and named in the same way
+//   -- field --programs FOLDER
+//                              programs that play what users of other systems reported, and attacks. They are in a
+//                              folder beside the checkout by default. Needs the npm registry. Runs only when named
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by
 //                              default)
@@ -48,15 +51,15 @@
 //                              many sessions at once. Their numbers are 500, 200 and 300 by default
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { arch, cpus, platform, tmpdir } from "node:os";
-import { join } from "node:path";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { arch, cpus, platform } from "node:os";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
 import { realKillCampaigns, realProgramCampaigns, type Outcome } from "./agents/real-campaigns.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
-import { readRows, writeRows } from "./evidence.ts";
+import { readRows, withFigures, writeRows } from "./evidence.ts";
+import { fieldCampaign } from "./field/field-campaign.ts";
 import { installCommand } from "./installed-command.ts";
 import type { SeedsReport } from "./sim.ts";
 
@@ -254,6 +257,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     { HOLDFAST_KILLS: "50" },
   ),
   { name: "page", tests: PAGE_TESTS, run: runPage },
+  fieldCampaign(values.programs, runTests),
   ofTests("bench", "every workload is measured in memory and on SQLite, and on installed packages", [
     "bench/bench.test.ts",
   ]),
@@ -324,17 +328,12 @@ function runTests(
 
 /** The screens, how soon the page shows a change, and its memory. */
 function runPage(): Outcome {
-  const folder = mkdtempSync(join(tmpdir(), "holdfast-page-figures-"));
-  const file = join(folder, "figures");
-  const { passed, what } = runTests(
-    "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width",
-    PAGE_TESTS,
-    { HOLDFAST_PAGE_FIGURES: file, HOLDFAST_PAGE_MINUTES: values.minutes ?? "60" },
+  const what =
+    "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width";
+  const HOLDFAST_PAGE_MINUTES = values.minutes ?? "60";
+  const { passed, figures = "no update was measured" } = withFigures((file) =>
+    runTests(what, PAGE_TESTS, { HOLDFAST_PAGE_FIGURES: file, HOLDFAST_PAGE_MINUTES }),
   );
-  const figures = existsSync(file)
-    ? readFileSync(file, "utf8").trim().replaceAll("\n", "; ")
-    : "no update was measured";
-  rmSync(folder, { recursive: true });
   return { passed, what: `${what}; ${figures}` };
 }
 

@@ -1,6 +1,9 @@
-// The evidence of campaigns, RELIABILITY.md: a row for each campaign (`readRows`, `writeRows`).
+// The evidence of campaigns, RELIABILITY.md: a row for each campaign (`readRows`, `writeRows`), and the figures
+// that its tests have measured (`withFigures`).
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const EVIDENCE = fileURLToPath(new URL("../RELIABILITY.md", import.meta.url));
@@ -27,4 +30,20 @@ export function writeRows(names: readonly string[], rows: ReadonlyMap<string, st
       "",
     ].join("\n"),
   );
+}
+
+/** @returns also the text that tests have written into the file that they were given. */
+export function withFigures(run: (file: string) => { readonly passed: boolean }): {
+  readonly passed: boolean;
+  readonly figures?: string;
+} {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-figures-"));
+  try {
+    const file = join(folder, "figures");
+    const { passed } = run(file);
+    if (!existsSync(file)) return { passed };
+    return { passed, figures: readFileSync(file, "utf8").trim().replaceAll("\n", "; ") };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
