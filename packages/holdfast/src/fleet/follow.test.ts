@@ -134,6 +134,31 @@ test(
 );
 
 test(
+  "a follower shows the question of a child at a runner, and the command that answers it",
+  { ...ofCampaign, timeout: 60_000 },
+  async () => {
+    const child = defineAgent({
+      name: "child",
+      run: async (ctx) => (await ctx.requestInput({ prompt: "Go on?" })).approved,
+    });
+    const parent = defineAgent({
+      name: "parent",
+      agents: [child],
+      run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child))),
+    });
+    await fleet.runner({ agents: [parent, child] });
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const run = project.start(["run", "--agent", "parent", "--session", "p", "--url", fleet.url], { env });
+    await run.says("(child) asks: Go on?");
+    await run.says(" --no");
+    const [, approve] = /^ +(holdfast approve .*?) {3}/m.exec(run.stderr) ?? [];
+    expect(await project.shell(approve!, { env })).toMatchObject({ code: 0 });
+    expect(await run.finished).toMatchObject({ code: 0, stdout: "true\n" });
+    expect(run.stderr.match(/asks: Go on/g)).toHaveLength(1);
+  },
+);
+
+test(
   "a process that runs a session says what it does not heed of its children's demands",
   { ...ofCampaign, timeout: 60_000 },
   async () => {

@@ -399,6 +399,9 @@ class StorageRun {
     };
     let before: PausedBelow | undefined;
     const lookBelow = async (): Promise<void> => {
+      // A runner runs those below it, and none of their events comes here.
+      const followed = this.#isRunHere ? undefined : await this.#session();
+      if (followed !== undefined) this.#inLine(() => this.#below.lookBelow(followed));
       const paused = await this.#pausedBelow(false);
       if (paused !== undefined && paused.stand === before?.stand) looked.resolve({ type: "stuck", paused });
       before = paused;
