@@ -26,7 +26,7 @@ export interface Package {
 }
 
 /** Folders of a package that are published as they are. */
-export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-page"];
+export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-page", "templates"];
 
 /** Modules that are found by their path and not by an import, so that they stay files of their own. */
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
@@ -87,6 +87,7 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
     return [isBesideExport ? module : basename(module), module] as const;
   });
   const entries = [...exported.map((module) => [module, module] as const), ...found];
+  if (entries.length === 0) return new Map(); // A package that is a program as it stands.
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map(([name, module]) => [name, join(folder, "src", `${module}.ts`)])),
     external: new RegExp(`^(?!(?:zod|${(INCLUDED[manifest.name] ?? "$").replaceAll(" ", "|")})(?:/|$))[^./]`),

@@ -21,6 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   dashboard: ["proto"],
   runner: ["core", "proto", "system", "runtime", "storage"],
   holdfast: undefined,
+  "create-holdfast": [],
   // Private: simulates a whole fleet except its network, and starts real ones.
   simulator: undefined,
 };
@@ -50,7 +51,7 @@ export function packageMap(tree: Tree): readonly Violation[] {
   const file = "ARCHITECTURE.md";
   const rows = new Map<string, { readonly shown: string; readonly line: number }>();
   for (const [index, text] of (tree.read(file) ?? "").split("\n").entries()) {
-    const [, name, shown] = /^\| `([a-z]+)` \|.*\| ([^|]+) \|$/.exec(text) ?? [];
+    const [, name, shown] = /^\| `([a-z-]+)` \|.*\| ([^|]+) \|$/.exec(text) ?? [];
     if (name !== undefined && shown !== undefined) rows.set(name, { shown, line: index + 1 });
   }
   if (rows.size === 0) return [];

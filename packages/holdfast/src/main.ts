@@ -61,6 +61,9 @@ export async function main(argv: string[], keys: OwnKeys = NO_KEYS): Promise<num
   return code;
 }
 
+/** Written by `holdfast init`. */
+const FIRST_AGENT = "agents/first-agent.ts";
+
 /** Whether the folder we were called in is still there; Node throws a stack of its own. */
 function hasFolder(): boolean {
   try {
@@ -73,8 +76,10 @@ function hasFolder(): boolean {
 async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
   const [word, ...rest] = argv;
   if (word === undefined) {
+    const { call } = terminal.io({ isJson: false, debug: false, db: undefined, url: undefined });
+    const begin = `\`${call("init")}\` writes an agent that needs no key, and \`${call(`run ${FIRST_AGENT}`)}\` runs it`;
     terminal.printError(
-      `${USAGE}\n\nCommands: ${Object.keys(COMMANDS).join(", ")}\n\`holdfast --help\` explains them.\n`,
+      `${USAGE}\n\nBegin: ${begin}.\n\nCommands: ${Object.keys(COMMANDS).join(", ")}\n\`holdfast --help\` explains them.\n`,
     );
     return 2;
   }

@@ -1,7 +1,7 @@
 import { catalogueAction, isCatalogueAction } from "../library/catalogue-actions.ts";
 import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { checkAgents } from "../agents/check-agents.ts";
-import { importAgent, newAgent } from "../agents/new-agent.ts";
+import { importAgent, newAgent } from "../agents/written/new-agent.ts";
 
 const listing = () => import("../agents/list-agents.ts");
 const registry = () => import("../agents/registry/install-agent.ts");

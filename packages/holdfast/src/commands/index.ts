@@ -202,6 +202,10 @@ export const GROUPS = [
   [
     "Set up",
     {
+      init: {
+        summary: "Write agents to begin with into this folder",
+        load: async () => (await import("./library/init.ts")).init,
+      },
       agents: {
         summary: "List, check and write agent files",
         load: async () => (await import("./agents.ts")).agents,

@@ -46,6 +46,7 @@ const MAIN = join(PACKAGES, "holdfast/dist/main.js");
  */
 const KINDS: Readonly<Record<CommandName, "starts" | "passes" | "works">> = {
   run: "works",
+  init: "works",
   chat: "works",
   resume: "works",
   attach: "works",

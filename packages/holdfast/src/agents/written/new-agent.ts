@@ -17,10 +17,10 @@ import { makePrivateFolder } from "@holdfast/system";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { quoted } from "@holdfast/terminal/frame/plain-text";
-import { requireInProject } from "../place/project.ts";
-import { showToGit } from "../settings/git-ignore.ts";
-import { agentPlaces, shownPath } from "./agent-places.ts";
-import { fileText, warningsHere } from "./check-agents.ts";
+import { requireInProject } from "../../place/project.ts";
+import { showToGit } from "../../settings/git-ignore.ts";
+import { agentPlaces, shownPath } from "../agent-places.ts";
+import { fileText, warningsHere } from "../check-agents.ts";
 
 export async function newAgent(name: string, isUsers: boolean, io: Io): Promise<number> {
   const problem = nameProblem(name);
