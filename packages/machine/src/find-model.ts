@@ -17,6 +17,11 @@ export function findModel(wanted: string | undefined, env: ModelEnvironment): Mo
     wanted === undefined || isScripted ? env : { ...env, HOLDFAST_MODEL: fullModelName(wanted) },
   );
   if (model !== undefined && (!isScripted || model.isScripted)) return model;
+  if (isScripted)
+    throw new PauseError("model_auth", "the session works with a scripted model, and this process has none", {
+      fix: "continue it with `holdfast resume ID --scripted`, or with `--replies FILE`",
+      pause: { reason: "auth_required" },
+    });
   const works = wanted === undefined ? "" : ` (the session works with ${wanted})`;
   // A failed task records the message alone, so the message says what to do.
   throw new PauseError(
@@ -24,7 +29,9 @@ export function findModel(wanted: string | undefined, env: ModelEnvironment): Mo
     `no model is configured${works}: ANTHROPIC_API_KEY, OPENAI_API_KEY and GEMINI_API_KEY are not set, ` +
       "and no server such as Ollama is named by OPENAI_BASE_URL and HOLDFAST_MODEL",
     {
-      fix: `${keyAdvice(PROVIDER_KEYS.anthropic)}; \`holdfast models\` shows what can be reached`,
+      fix:
+        `${keyAdvice(PROVIDER_KEYS.anthropic)}; \`holdfast models\` shows what can be reached, and ` +
+        "`holdfast run AGENT TEXT --scripted` tries an agent file without a model and without a key",
       pause: { reason: "auth_required" },
     },
   );

@@ -7,6 +7,7 @@ import {
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
   VERBOSE_OPTION,
+  type Arguments,
   type Command,
   type Io,
 } from "@holdfast/terminal/frame/command";
@@ -17,6 +18,7 @@ import { showEndedBefore } from "@holdfast/terminal/view/session-end";
 import { isRunByStack } from "../run/starting/start-plan.ts";
 import { follow } from "../run/starting/start.ts";
 import { runInBackground } from "../run/background.ts";
+import { isScripted, SCRIPTED_OPTIONS, withScriptedModel } from "../run/starting/scripted-model.ts";
 import { driveCall } from "../run/drive/drive-call.ts";
 
 export const resume: Command = {
@@ -37,6 +39,8 @@ export const resume: Command = {
     park: {
       help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
     },
+    scripted: { help: SCRIPTED_OPTIONS.scripted.help },
+    replies: { ...SCRIPTED_OPTIONS.replies, excludes: ["scripted"] },
   },
   examples: [
     ["resume ses_019a", "the beginning of an id is enough if only one id begins with it"],
@@ -44,26 +48,29 @@ export const resume: Command = {
     ["resume ses_019a --agent fixed.ts --accept-drift", "continue with corrected code"],
   ],
 
-  async run(args, io) {
-    const database = await findPlace(findDatabase(args, io), args, io, ({ status }) => !isEnded(status));
-    const session = await sessionOf(args, database);
-    if (isEnded(session.status)) {
-      return showEndedBefore(session, io);
-    }
-    const { sessionId } = session;
-    if (!args.has("agent") && isRunByStack(session, database)) return follow(sessionId, database, args, io);
-    if (args.has("last") && session.status === "paused" && session.pauseReason === "poison")
-      throw refusePoison(session, io); // A loop of restarts must not try it again and again.
-    const agent = await agentOf(session, database, args, io);
-    if (args.has("detach")) {
-      const { options } = resume;
-      return runInBackground({ command: "resume", options, words: [sessionId], sessionId }, args, io);
-    }
-    const acceptDrift = args.has("accept-drift");
-    const begin = (runtime: Runtime) => runtime.resume(sessionId, { acceptDrift });
-    return driveCall({ agent, sessionId, database, begin }, args, io);
-  },
+  run: (args, io) => withScriptedModel(args, io, () => resumeSession(args, io)),
 };
+
+async function resumeSession(args: Arguments, io: Io): Promise<number> {
+  const database = await findPlace(findDatabase(args, io), args, io, ({ status }) => !isEnded(status));
+  const session = await sessionOf(args, database);
+  if (isEnded(session.status)) {
+    return showEndedBefore(session, io);
+  }
+  const { sessionId } = session;
+  if (!args.has("agent") && !isScripted(args) && isRunByStack(session, database))
+    return follow(sessionId, database, args, io);
+  if (args.has("last") && session.status === "paused" && session.pauseReason === "poison")
+    throw refusePoison(session, io); // A loop of restarts must not try it again and again.
+  const agent = await agentOf(session, database, args, io);
+  if (args.has("detach")) {
+    const { options } = resume;
+    return runInBackground({ command: "resume", options, words: [sessionId], sessionId }, args, io);
+  }
+  const acceptDrift = args.has("accept-drift");
+  const begin = (runtime: Runtime) => runtime.resume(sessionId, { acceptDrift });
+  return driveCall({ agent, sessionId, database, begin }, args, io);
+}
 
 function refusePoison({ sessionId, error }: Session, io: Io): HoldfastError {
   const why = error === undefined ? "" : `: ${error.message}`;

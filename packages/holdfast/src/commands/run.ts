@@ -5,7 +5,9 @@ import {
   SECRET_STDIN_OPTION,
   TRACE_OPTION,
   VERBOSE_OPTION,
+  type Arguments,
   type Command,
+  type Io,
   ENV_OPTION,
   ENV_REF_OPTION,
 } from "@holdfast/terminal/frame/command";
@@ -15,6 +17,7 @@ import { findStarted } from "../run/starting/found-session.ts";
 import { loadStarted, readCall } from "../run/starting/prepare-start.ts";
 import { start } from "../run/starting/start.ts";
 import { planStart, type StartFacts } from "../run/starting/start-plan.ts";
+import { SCRIPTED_OPTIONS, withScriptedModel } from "../run/starting/scripted-model.ts";
 
 export const run: Command = {
   name: "run",
@@ -96,6 +99,7 @@ export const run: Command = {
       excludes: ["agent", "continue", "ephemeral"],
     },
     local: { help: "run it in this process, also when the local stack runs", excludes: ["agent"] },
+    ...SCRIPTED_OPTIONS,
   },
   examples: [
     [`run hello.ts --input '{"name": "Ada"}'`, "run an agent"],
@@ -108,6 +112,7 @@ export const run: Command = {
       "let a coordinator's runner run it, and follow it",
     ],
     [`run reviewer "look at the last commit"`, "run the agent of an agent file"],
+    [`run reviewer "look at the last commit" --scripted`, "try it without a model and without a key"],
     [
       `run claude-code "fix the failing test"`,
       "let the Claude Code of this machine work in this folder, or opencode, or gemini",
@@ -128,27 +133,25 @@ export const run: Command = {
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
   ],
 
-  async run(args, io) {
-    const [path, text] = args.positionals;
-    if (args.has("agent") && path !== undefined)
-      throw refuse(`"${path}" is one argument too many`, args.usage, { fix: "give the input by --input" });
-    const call = await readCall(args, { command: "run", text }, io);
-    const given = args.has("ephemeral") ? undefined : findDatabase(args, io);
-    if (args.has("detach") && path !== undefined && given !== undefined) {
-      const input = args.has("input") ? { input: call.input } : {};
-      const { options } = run;
-      const { sessionId } = call;
-      return runInBackground(
-        { command: "run", options, words: args.positionals, sessionId, ...input },
-        args,
-        io,
-      );
-    }
-    const plan = (facts: Pick<StartFacts, "loaded" | "found" | "database">) =>
-      start(planStart(args, { ...call, ...facts }), args, io);
-    if (path === undefined) return plan({ loaded: undefined, found: null, database: given });
-    const loaded = await loadStarted(path, args, call, io);
-    if (given === undefined) return plan({ loaded, found: null, database: undefined });
-    return plan({ loaded, ...(await findStarted(given, call.wanted, loaded, args, io)) });
-  },
+  run: (args, io) => withScriptedModel(args, io, () => runAgent(args, io)),
 };
+
+async function runAgent(args: Arguments, io: Io): Promise<number> {
+  const [path, text] = args.positionals;
+  if (args.has("agent") && path !== undefined)
+    throw refuse(`"${path}" is one argument too many`, args.usage, { fix: "give the input by --input" });
+  const call = await readCall(args, { command: "run", text }, io);
+  const given = args.has("ephemeral") ? undefined : findDatabase(args, io);
+  if (args.has("detach") && path !== undefined && given !== undefined) {
+    const { sessionId, input } = call;
+    const { options } = run;
+    const background = { command: "run", options, words: args.positionals, sessionId } as const;
+    return runInBackground({ ...background, ...(args.has("input") && { input }) }, args, io);
+  }
+  const plan = (facts: Pick<StartFacts, "loaded" | "found" | "database">) =>
+    start(planStart(args, { ...call, ...facts }), args, io);
+  if (path === undefined) return plan({ loaded: undefined, found: null, database: given });
+  const loaded = await loadStarted(path, args, call, io);
+  if (given === undefined) return plan({ loaded, found: null, database: undefined });
+  return plan({ loaded, ...(await findStarted(given, call.wanted, loaded, args, io)) });
+}

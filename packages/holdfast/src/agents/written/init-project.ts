@@ -27,7 +27,7 @@ export const TEMPLATES: Readonly<Record<string, Template>> = {
   },
   "agent-file": {
     about: "an agent file with a skill and a script",
-    next: ["agents trust", 'run writer "At most 20 words about our lamp."'],
+    next: ["agents trust", 'run writer "At most 8 words about our lamp." --replies replies/writer.json'],
     ofProject: ["package.json", ".gitignore", "README.md"],
   },
   "coding-agent": {

@@ -1,3 +1,4 @@
+import { SCRIPTED_OPTIONS, withScriptedModel } from "../../run/starting/scripted-model.ts";
 import { GRACE_OPTION, type Command, ENV_OPTION, ENV_REF_OPTION } from "@holdfast/terminal/frame/command";
 import { startChat } from "../../chat/start-chat.ts";
 
@@ -43,6 +44,8 @@ export const chat: Command = {
       help: "for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
       value: "NAME",
     },
+    scripted: { help: SCRIPTED_OPTIONS.scripted.help },
+    replies: { ...SCRIPTED_OPTIONS.replies, excludes: ["scripted"] },
   },
   examples: [
     ["chat reviewer", "a conversation"],
@@ -52,6 +55,6 @@ export const chat: Command = {
   ],
 
   async run(args, io) {
-    return startChat(args, io);
+    return withScriptedModel(args, io, () => startChat(args, io));
   },
 };

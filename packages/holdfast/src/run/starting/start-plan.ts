@@ -227,7 +227,7 @@ function stackOf(
   // A chat steers what streams in this process, and a hand-over stays where its conversation is.
   const isHere = command === "chat" || command === "fork";
   // Only this process can honour these options.
-  return isHere || ["local", "ephemeral", "trace"].some((option) => args.has(option))
+  return isHere || ["local", "ephemeral", "trace", "scripted", "replies"].some((option) => args.has(option))
     ? undefined
     : database?.stack;
 }

@@ -67,6 +67,14 @@ const REFUSALS: readonly ((facts: RefusalFacts) => UsageError | undefined)[] = [
           fix: "give the fields of the profile in the agent file",
         })
       : undefined,
+  ({ args, loaded }) =>
+    loaded !== undefined && loaded.record === undefined && (args.has("scripted") || args.has("replies"))
+      ? refuse(
+          `--scripted and --replies are for agent files, and "${loaded.agent.name}" is ${loaded.source.kind === "program" ? "an external agent" : "code"}`,
+          args.usage,
+          { fix: "leave the option out, or name an agent file" },
+        )
+      : undefined,
   (facts) => (facts.command === "chat" ? refusalOfChat(facts) : undefined),
   (facts) => (facts.args.has("conversation") ? refusalOfConversation(facts) : undefined),
   ({ args, text, loaded }) =>
