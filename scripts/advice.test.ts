@@ -49,6 +49,7 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   delete: "behaviour/deleting",
   "delete --subtree": "behaviour/deleting",
   diff: "behaviour/worktrees",
+  docs: "behaviour/docs",
   doctor: "behaviour/commands",
   "env delete": "behaviour/environments",
   "env list": "behaviour/environments",

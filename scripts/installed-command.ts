@@ -31,6 +31,7 @@ import type { TestProject } from "vitest/node";
 import {
   bundlePackage,
   publishedExports,
+  publishedDocs,
   publishedPackages,
   PUBLISHED_FOLDERS,
   type Package,
@@ -105,6 +106,7 @@ async function installPackage(each: Package, into: string): Promise<void> {
     writeFileSync(join(to, path), text);
   };
   for (const [path, code] of await bundlePackage(each)) write(join("dist", path), code);
+  for (const [path, text] of publishedDocs(each)) write(path, text);
   const built = (source: string) => source.replace(/^\.\/src\/(.*)\.ts$/, "./dist/$1.js");
   write("package.json", JSON.stringify({ ...manifest, exports: publishedExports(manifest, built) }));
   for (const part of PUBLISHED_FOLDERS)

@@ -17,6 +17,7 @@ import buildPage from "./build-page.ts";
 import {
   bundlePackage,
   PUBLISHED_FOLDERS,
+  publishedDocs,
   publishedExports,
   publishedPackages,
   type Manifest,
@@ -63,6 +64,10 @@ async function pack(each: Package): Promise<void> {
     const file = existsSync(own) ? own : join(root, part);
     if (existsSync(file)) cpSync(file, join(to, part), { recursive: true });
   }
+  for (const [path, text] of publishedDocs(each)) {
+    mkdirSync(dirname(join(to, path)), { recursive: true });
+    writeFileSync(join(to, path), text);
+  }
   writeFileSync(join(to, "package.json"), `${JSON.stringify(published(manifest, to), null, 2)}\n`);
 
   const { messages, pkg } = await publint({ pkgDir: to, strict: true });
@@ -100,7 +105,9 @@ function published(manifest: Manifest, folder: string): Manifest {
       fail(`${manifest.name}: export "${name}" is not a file under ./src`);
     return { types: built.replace(/\.ts$/, ".d.ts"), default: built.replace(/\.ts$/, ".js") };
   });
-  const files = ["dist", ...PUBLISHED_FOLDERS].filter((part) => existsSync(join(folder, part)));
+  const files = ["dist", "docs", "SKILL.md", "llms.txt", ...PUBLISHED_FOLDERS].filter((part) =>
+    existsSync(join(folder, part)),
+  );
   return { ...kept, exports, files } as unknown as Manifest;
 }
 

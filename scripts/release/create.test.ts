@@ -61,7 +61,15 @@ test("the folder has Holdfast and an agent, and the next command is said", () =>
   expect(stdout).toContain("cd my-agents && npx holdfast run agents/first-agent.ts");
   expect(here()).toEqual(["my-agents"]);
   expect(readdirSync(join(folder, "my-agents")).toSorted()).toEqual(
-    [".gitignore", "README.md", "agents", "node_modules", "package.json", "tsconfig.json"].toSorted(),
+    [
+      ".gitignore",
+      "AGENTS.md",
+      "README.md",
+      "agents",
+      "node_modules",
+      "package.json",
+      "tsconfig.json",
+    ].toSorted(),
   );
   const manifest = readFileSync(join(folder, "my-agents", "package.json"), "utf8");
   expect(JSON.parse(manifest)).toMatchObject({ name: "my-agents", dependencies: { holdfast: "0.1.0" } });

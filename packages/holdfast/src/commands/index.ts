@@ -242,6 +242,10 @@ export const GROUPS = [
         summary: "Show what is configured and where, and move it between machines",
         load: async () => (await import("./config.ts")).config,
       },
+      docs: {
+        summary: "Show the documents of this installation, without a network",
+        load: async () => (await import("./library/docs.ts")).docs,
+      },
       completion: {
         summary: "Write a script by which a shell completes command lines",
         load: async () => (await import("./completion.ts")).completion(allCommands),

@@ -93,6 +93,7 @@ const KINDS: Readonly<Record<CommandName, "starts" | "passes" | "works">> = {
   env: "works",
   secret: "works",
   config: "works",
+  docs: "passes",
   completion: "works",
   doctor: "passes",
 };

@@ -23,17 +23,17 @@ export const TEMPLATES: Readonly<Record<string, Template>> = {
   agent: {
     about: "an agent in TypeScript, with its test; it needs no key",
     next: ["run agents/first-agent.ts"],
-    ofProject: ["package.json", "tsconfig.json", ".gitignore", "README.md"],
+    ofProject: ["package.json", "tsconfig.json", ".gitignore", "README.md", "AGENTS.md"],
   },
   "agent-file": {
     about: "an agent file with a skill and a script",
     next: ["agents trust", 'run writer "At most 8 words about our lamp." --replies replies/writer.json'],
-    ofProject: ["package.json", ".gitignore", "README.md"],
+    ofProject: ["package.json", ".gitignore", "README.md", "AGENTS.md"],
   },
   "coding-agent": {
     about: "a coding agent that plans, asks, and works on a git branch of its own",
     next: ["run agents/coding-agent.ts --input '\"add a README\"'"],
-    ofProject: ["package.json", "tsconfig.json", ".gitignore", "README.md"],
+    ofProject: ["package.json", "tsconfig.json", ".gitignore", "README.md", "AGENTS.md"],
   },
 };
 
