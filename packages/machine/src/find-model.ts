@@ -29,9 +29,7 @@ export function findModel(wanted: string | undefined, env: ModelEnvironment): Mo
     `no model is configured${works}: ANTHROPIC_API_KEY, OPENAI_API_KEY and GEMINI_API_KEY are not set, ` +
       "and no server such as Ollama is named by OPENAI_BASE_URL and HOLDFAST_MODEL",
     {
-      fix:
-        `${keyAdvice(PROVIDER_KEYS.anthropic)}; \`holdfast models\` shows what can be reached, and ` +
-        "`holdfast run AGENT TEXT --scripted` tries an agent file without a model and without a key",
+      fix: `${keyAdvice(PROVIDER_KEYS.anthropic)}; \`holdfast models\` shows what can be reached`,
       pause: { reason: "auth_required" },
     },
   );

@@ -75,7 +75,8 @@ function missingFor(kind: Kind, env: ModelEnvironment): PauseError {
 export function keyAdvice(name: string): string {
   return (
     `store the key with \`holdfast secret set ${name}\`, or set ${name} in the environment of the command ` +
-    "that runs the session; a local stack or a runner takes it when it starts"
+    "that runs the session; a local stack or a runner takes it when it starts; " +
+    "`holdfast run AGENT TEXT --scripted` tries an agent file without a key"
   );
 }
 

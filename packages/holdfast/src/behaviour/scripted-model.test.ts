@@ -26,7 +26,7 @@ function replies(value: unknown): void {
 test("without a key a run says how to try the agent, and the session goes on without a model", async () => {
   const refused = await run("run", "clerk.md", "buy a lamp", "--session", "lamp");
   expect(refused.code).toBe(5);
-  expect(refused.stderr).toContain("holdfast run AGENT TEXT --scripted` tries an agent file without a model");
+  expect(refused.stderr).toContain("`holdfast run AGENT TEXT --scripted` tries an agent file without a key");
   const { code, stdout, stderr } = await run("resume", "lamp", "--scripted");
   expect(code, stderr).toBe(0);
   expect(stdout).toContain("No model was asked (--scripted). The request was: buy a lamp");

@@ -106,7 +106,7 @@ async function askForAny(names: readonly string[], values: Map<string, string>, 
   const [first = "", ...others] = names;
   if (others.length > 0)
     io.note(
-      `a model is needed, and has no key; ${others.join(" or ")} in the environment chooses another one`,
+      `a model is needed, and has no key; ${others.join(" or ")} in the environment chooses another one, and --scripted asks none`,
     );
   values.set(first, await askFor(`Enter ${first}: `, io));
 }
