@@ -5,8 +5,9 @@
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
+import { MIB } from "@holdfast/core";
 import type { Packed } from "./publish.ts";
 
 /** @returns the files, relative to the checkout. */
@@ -18,7 +19,7 @@ export function writeStatements(
   const folder = join(root, "dist", "release");
   mkdirSync(folder, { recursive: true });
   const files = {
-    "sbom.cdx.json": billOfMaterials(root, env),
+    "sbom.cdx.json": billOfMaterials(folder, packages, env),
     "provenance.intoto.json": provenance(root, packages),
   };
   return Object.entries(files).map(([name, content]) => {
@@ -27,18 +28,33 @@ export function writeStatements(
   });
 }
 
-/** CycloneDX, of everything that an installation of `holdfast` may bring. */
-function billOfMaterials(root: string, env: NodeJS.ProcessEnv): unknown {
-  const args = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only"];
-  const { status, stdout, stderr } = spawnSync("npm", [...args, "--workspace", "packages/holdfast"], {
-    cwd: root,
-    env,
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  if (status !== 0) throw new Error(`npm sbom ended with ${status}: ${stderr}`);
-  const bill = JSON.parse(stdout) as { metadata: { component: { name: string } } };
-  bill.metadata.component.name = "holdfast"; // npm writes the name of the checkout's folder.
+/**
+ * CycloneDX, of everything that an installation of the packages brings. npm makes the bill of a project that has
+ * the packages and nothing else. For a workspace it leaves dependencies out that development has, too.
+ */
+function billOfMaterials(folder: string, packages: readonly Packed[], env: NodeJS.ProcessEnv): unknown {
+  const project = join(folder, "installation");
+  mkdirSync(project, { recursive: true });
+  const dependencies = packages.map(({ file, manifest }) => [
+    manifest.name,
+    `file:${relative(project, file)}`,
+  ]);
+  const { version } = packages[0]!.manifest;
+  const manifest = { name: "holdfast-installation", version, dependencies: Object.fromEntries(dependencies) };
+  writeFileSync(join(project, "package.json"), JSON.stringify(manifest));
+  rmSync(join(project, "package-lock.json"), { force: true });
+  const npm = (...args: readonly string[]): string => {
+    const all = [...args, "--package-lock-only", "--prefer-offline", "--no-audit", "--loglevel=error"];
+    const options = { cwd: project, env, encoding: "utf8", maxBuffer: 64 * MIB } as const;
+    const { status, stdout, stderr } = spawnSync("npm", all, options);
+    if (status !== 0) throw new Error(`npm ${args[0]} ended with ${status}: ${stderr}`);
+    return stdout;
+  };
+  npm("install", "--ignore-scripts", "--legacy-peer-deps");
+  const bill = JSON.parse(npm("sbom", "--sbom-format", "cyclonedx", "--omit", "dev")) as {
+    metadata: { component: { name: string } };
+  };
+  bill.metadata.component.name = "holdfast"; // npm writes the name of the folder.
   return bill;
 }
 
