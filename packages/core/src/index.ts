@@ -28,6 +28,7 @@ export { errorFrom, recordError, type RecordedError, recordWholeError } from "./
 export { PauseError, type PauseRequest } from "./errors/pause-error.ts";
 export { decodedPlace, framesOf, lineOf, isOurs, stackOf } from "./errors/author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
+export { deepFreeze } from "./json/deep-freeze.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { defined } from "./defined.ts";
 export { DAY_MS, HOUR_MS, MIB, MINUTE_MS, SECOND_MS } from "./units.ts";

@@ -16,9 +16,22 @@ const PART_TOKENS = 64;
 export const IMAGE_TOKENS = 3_000;
 const REQUEST_TOKENS = 1_024;
 
+/** The tokens of frozen contents, since a handler sees the same objects in every turn. */
+const counted = new WeakMap<object, number>();
+
 export function entryTokens({ role, content }: Pick<ConversationEntry, "role" | "content">): number {
+  return bytes(role) + contentTokens(content) + PART_TOKENS;
+}
+
+function contentTokens(content: unknown): number {
+  const key =
+    typeof content === "object" && content !== null && Object.isFrozen(content) ? content : undefined;
+  const known = key && counted.get(key);
+  if (known !== undefined) return known;
   const { rest, images } = withoutImages(content);
-  return bytes(role) + bytes(JSON.stringify(rest) ?? "") + PART_TOKENS + images * IMAGE_TOKENS;
+  const tokens = bytes(JSON.stringify(rest) ?? "") + images * IMAGE_TOKENS;
+  if (key !== undefined) counted.set(key, tokens);
+  return tokens;
 }
 
 /** The content of an entry without its images, which a model does not read as text, and their number. */

@@ -141,7 +141,7 @@ export interface TaskAttempt {
 /** The task of an attempt that was lost with its process. */
 export type LostAttempt = Pick<TaskAttempt, "kind" | "input" | "idempotencyKey">;
 
-/** An entry as task handlers see it. */
+/** An entry as task handlers see it. It is frozen with its content, because later attempts see the same object. */
 export interface ConversationEntry {
   readonly id: string;
   readonly parentId: string | null;

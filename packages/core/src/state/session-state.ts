@@ -13,6 +13,7 @@
 // This file knows no journal: the caller says where a checkpoint is.
 
 import { HoldfastError, toError, UsageError } from "../errors/errors.ts";
+import { deepFreeze } from "../json/deep-freeze.ts";
 import { decodeJson, encodeJson, type JsonText } from "../json/json.ts";
 import { shown } from "../options.ts";
 import { validateNow, type StandardSchemaV1 } from "../standard-schema.ts";
@@ -340,11 +341,4 @@ function changed(current: unknown, how: StateChange[0], value: unknown): unknown
 /** A field named `__proto__` is a field, too. */
 function define(target: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
-}
-
-/** Parts that are frozen already are shared with the state before. */
-function deepFreeze(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const part of Object.values(value)) deepFreeze(part);
-  return Object.freeze(value);
 }

@@ -74,6 +74,38 @@ function open(entries: Entry[]) {
   return { asked, kept: new KeptConversations(storage) };
 }
 
+test("conversation-2: every attempt sees the same entries, and can change none of them", async () => {
+  const seen: { content: { text: string } }[][] = [];
+  const read = defineTask({
+    name: "read",
+    run: (entries: { content: { text: string } }[]) => {
+      seen.push(entries);
+      entries.pop(); // The list is the attempt's own.
+    },
+  });
+  const reader = defineAgent({
+    name: "reader",
+    tasks: [read],
+    run: async (ctx) => {
+      for (const text of ["one", "two"]) {
+        ctx.appendEntry({ role: "user", content: { text } });
+        await ctx.scheduleTask(read, ctx.conversation() as never);
+      }
+    },
+  });
+  const runtime = createRuntime({ storage: new MemoryStorage(), agents: [reader] });
+  try {
+    await (await runtime.start(reader)).result();
+  } finally {
+    await runtime.close();
+  }
+  expect(seen.map((entries) => entries.length)).toEqual([0, 1]);
+  const first = seen[1]![0]!;
+  expect(first.content.text).toBe("one");
+  expect(() => (first.content.text = "changed")).toThrow(TypeError);
+  expect(() => (first.content = { text: "changed" })).toThrow(TypeError);
+});
+
 describe("conversations that are kept between turns", () => {
   test("a conversation that has grown is read from its former end", async () => {
     const entries = [entry(0, undefined), entry(1, 10)];
@@ -81,7 +113,8 @@ describe("conversations that are kept between turns", () => {
     await kept.conversation("s", 11);
     entries.push(entry(2, 11), entry(3, 12));
     expect((await kept.conversation("s", 13)).map(({ id }) => id)).toEqual([10, 11, 12, 13]);
-    expect((await kept.conversation("s", 13)).map(({ id }) => id)).toEqual([10, 11, 12, 13]);
+    const [first] = await kept.conversation("s", 13);
+    expect((await kept.conversation("s", 13))[0]?.seen).toBe(first?.seen); // Decoded once.
     expect(asked).toEqual(["all up to 11", "from 2"]);
   });
 

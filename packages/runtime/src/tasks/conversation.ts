@@ -2,12 +2,15 @@
 // ones. `KeptConversations` keeps those that live sessions read last, because most of a conversation is the
 // same as in the turn before.
 //
-// Entries of a session never change, so a kept conversation is the beginning of a longer one. A conversation
-// that does not continue the kept one is read as a whole. It is forgotten when its session leaves the
-// process. The number and the length of conversations are limited.
+//   - Entries of a session never change, so a kept conversation is the beginning of a longer one. A
+//     conversation that does not continue the kept one is read as a whole. It is forgotten when its session
+//     leaves the process. The number and the length of conversations are limited.
+//   conversation-2. Each entry is decoded once, and every attempt sees the same object. Entries are therefore frozen,
+//       also where nothing is kept: whether a handler may change one must not depend on that.
 
 import {
   decodeJson,
+  deepFreeze,
   positionId,
   toHoldfastError,
   UsageError,
@@ -59,12 +62,9 @@ async function readConversation(
   { sessionId, shared }: Speaker,
   leaf: number | null,
 ): Promise<readonly ConversationEntry[]> {
-  const { storage, kept, unstored } = sources;
-  const own =
-    leaf === null
-      ? []
-      : (unstored(sessionId, leaf) ?? (await (kept ?? storage).conversation(sessionId, leaf)));
-  const entries = own.map((entry) => toConversation(sessionId, entry));
+  const { storage, unstored } = sources;
+  const own = leaf === null ? [] : await readOwn(sources, sessionId, leaf);
+  const entries = own.map(({ seen }) => seen);
   if (shared === undefined || shared.kind === "custom") return entries;
   // The session's first entry follows what is shared. A later root begins a conversation of its own.
   if ((own[0]?.index ?? 0) > 0) return entries;
@@ -89,14 +89,35 @@ function conversationNotKept({ sessionId, persistence }: Session): UsageError {
   });
 }
 
-function toConversation(sessionId: string, { id, parent, role, turn, content }: Entry): ConversationEntry {
-  return {
-    id: positionId(sessionId, id),
-    parentId: parent === undefined ? null : positionId(sessionId, parent),
-    role,
-    turnId: String(turn),
-    content: decodeJson(content),
-  };
+/** The own entries of a session, without those that it shares. */
+async function readOwn(
+  { storage, kept, unstored }: ConversationSources,
+  sessionId: string,
+  leaf: number,
+): Promise<readonly OwnEntry[]> {
+  const entries = unstored(sessionId, leaf);
+  if (entries === undefined && kept !== undefined) return kept.conversation(sessionId, leaf);
+  return ownEntries(sessionId, entries ?? (await storage.conversation(sessionId, leaf)));
+}
+
+/** An entry with its place in its session, and as handlers see it. */
+interface OwnEntry extends Pick<Entry, "id" | "index"> {
+  readonly seen: ConversationEntry;
+}
+
+function ownEntries(sessionId: string, entries: readonly Entry[]): readonly OwnEntry[] {
+  return entries.map(({ id, index, parent, role, turn, content }) => ({
+    id,
+    index,
+    // conversation-2.
+    seen: deepFreeze({
+      id: positionId(sessionId, id),
+      parentId: parent === undefined ? null : positionId(sessionId, parent),
+      role,
+      turnId: String(turn),
+      content: decodeJson(content),
+    }),
+  }));
 }
 
 const CONVERSATIONS_MAX = 100;
@@ -105,7 +126,7 @@ const CHARS_MAX = 2_000_000;
 const ADDED_MAX = 200;
 
 interface Kept {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly OwnEntry[];
   readonly chars: number;
 }
 
@@ -120,13 +141,15 @@ export class KeptConversations {
   }
 
   /** From the root to `leaf`, as `AgentStorage.conversation`. */
-  async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {
+  async conversation(sessionId: string, leaf: number): Promise<readonly OwnEntry[]> {
     const known = this.#kept.get(sessionId);
     const added = known === undefined ? undefined : await this.#added(sessionId, known.entries, leaf);
-    const conversation =
-      known === undefined || added === undefined
-        ? keptOf(await this.#storage.conversation(sessionId, leaf))
-        : { entries: [...known.entries, ...added], chars: known.chars + charsOf(added) };
+    const read = added ?? (await this.#storage.conversation(sessionId, leaf));
+    const before = added === undefined ? NOTHING : (known ?? NOTHING);
+    const conversation: Kept = {
+      entries: [...before.entries, ...ownEntries(sessionId, read)],
+      chars: before.chars + charsOf(read),
+    };
     this.#kept.delete(sessionId);
     if (conversation.chars <= CHARS_MAX) this.#kept.set(sessionId, conversation);
     const [oldest] = this.#kept.keys();
@@ -141,7 +164,7 @@ export class KeptConversations {
   /** The entries between the end of a kept conversation and `leaf`. `undefined` when the leaf does not follow it. */
   async #added(
     sessionId: string,
-    known: readonly Entry[],
+    known: readonly OwnEntry[],
     leaf: number,
   ): Promise<readonly Entry[] | undefined> {
     const last = known.at(-1);
@@ -160,9 +183,7 @@ export class KeptConversations {
   }
 }
 
-function keptOf(entries: readonly Entry[]): Kept {
-  return { entries, chars: charsOf(entries) };
-}
+const NOTHING: Kept = { entries: [], chars: 0 };
 
 function charsOf(entries: readonly Entry[]): number {
   return entries.reduce((sum, { content }) => sum + content.length, 0);
