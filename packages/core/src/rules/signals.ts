@@ -28,16 +28,19 @@ export function readDedupMark(mark: string): readonly [name: string, dedupKey: s
 /** Facts about a signal that the storage reads. */
 export interface SignalFacts {
   /**
-   * Whether the session has seen this id, or this dedup key with this name, before. Asked only of a session
-   * that accepts signals.
+   * Whether the session has seen this id, or this dedup key with this name, before. Asked only where the
+   * signal cannot be stored, since storing it tells the same.
    */
   isSeen(): boolean;
   /** Number of the session's signals that nobody has consumed. */
   readonly pending: number;
 }
 
+export const DUPLICATE = { status: "duplicate" } as const satisfies ChangeResult;
+
 /**
- * Whether a signal is stored, and the row of its session then. The result has the signal's `order`.
+ * Whether a signal is stored if the session has not seen it, and the row of its session then. The result has
+ * the signal's `order`. For a signal that the session has seen it is `DUPLICATE` instead.
  *
  * A session that has ended answers `ended` also to a signal that it once took, so storage need not keep
  * signals and their ids.
@@ -50,13 +53,12 @@ export function decideSignal(
 ): { readonly result: ChangeResult; readonly session?: Session } {
   const final = findFinal(session);
   if (final !== undefined) return { result: final };
-  // mutant: duplicate-signal-stored
-  if (facts.isSeen()) return { result: { status: "duplicate" } };
   // The number of sessions limits the signals with reserved names, and a lost end would be waited for without
   // end. A signal that the session waits for is consumed at once, so a full inbox does not refuse it.
   const awaited = isAwaited(session, signal.name);
   const isConsumedAtOnce = awaited && isAnsweredBy(session.waits, signal.name);
   if (facts.pending >= LIMITS.signalsPending && !isReservedName(signal.name) && !isConsumedAtOnce) {
+    if (facts.isSeen()) return { result: DUPLICATE };
     const reason = `session ${session.sessionId} has ${facts.pending} unconsumed signals, the limit "signalsPending"`;
     return { result: { status: "invalid", reason } };
   }

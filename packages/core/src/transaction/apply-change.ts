@@ -46,7 +46,7 @@ import { decidePut, decideRemove } from "../rules/documents.ts";
 import { keepEndedRun, removeEndedRuns } from "./ended-runs.ts";
 import { actOverdue, decideCancel, decidePause, type RowDecision } from "../rules/interruptions.ts";
 import { decideBeginMove, decideEndMove, type Relatives } from "../rules/moving.ts";
-import { decideSignal } from "../rules/signals.ts";
+import { decideSignal, DUPLICATE } from "../rules/signals.ts";
 import { activeSuccessor, childrenOf, paidBy } from "./successors.ts";
 import {
   findBatchTextProblem,
@@ -217,18 +217,19 @@ function send(tx: Transaction, signal: SendSignal): ChangeResult {
   const problem = findSignalTextProblem(signal);
   if (problem !== undefined) return { status: "invalid", reason: problem };
   const seen = { ids: [signalId], dedupKeys: dedupKey === undefined ? [] : [[name, dedupKey] as const] };
+  const before = stored.session;
   const { result, session } = decideSignal(
-    stored.session,
+    before,
     signal,
     { isSeen: () => rows.hasSeen(sessionId, seen), pending: stored.pending.size },
     now,
   );
-  const isPaying = spends !== undefined && stored.session.payers.length > 0;
-  if (result.status === "duplicate" && isPaying)
-    return { ...result, unspent: unspentFor(rows, stored.session, now) };
+  const isPaying = spends !== undefined && before.payers.length > 0;
+  const known = isPaying ? () => ({ ...DUPLICATE, unspent: unspentFor(rows, before, now) }) : () => DUPLICATE;
+  if (result.status === "duplicate") return known();
   if (result.status !== "stored" || session === undefined) return result;
   const added = { signalId, name, payload, order: result.order, sentAt: now };
-  rows.update(sessionId, { session, signal: added, seen });
+  if (!rows.update(sessionId, { session, signal: added, seen })) return known();
   rows.announce(sessionId, result.awaited);
   if (!isPaying) return result;
   charge(tx, session, [{ type: "spend", used: spends }]); // ST56.

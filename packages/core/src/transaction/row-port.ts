@@ -5,7 +5,8 @@
 //
 //   - Every write is seen by the reads after it, within the transaction.
 //   - A member that writes is called only for a session that `find` returned in this transaction. By then
-//     every rule that can refuse the change was asked, so a write does not refuse anything.
+//     every rule that can refuse the change was asked, so a write refuses nothing but a signal that the
+//     session has seen.
 
 import type { AuditRow } from "../session/audit.ts";
 import type { Account } from "../budget/budget.ts";
@@ -41,7 +42,11 @@ export interface RowPort {
   insert(created: NewSession): Claim;
   /** Append a batch to the session's journal, consume its signals, and store `after` as the session's row. */
   commit(batch: CommitBatch, after: Session, now: number): void;
-  update(sessionId: string, patch: RowPatch): void;
+  /**
+   * Returns whether it was written. Only a signal that the session has seen is not: one of the ids or keys of
+   * `seen` is remembered already.
+   */
+  update(sessionId: string, patch: RowPatch): boolean;
   /** Remove everything of a session: row, account, holds, claim, journal, entries, signals. */
   remove(sessionId: string): void;
   /** Tell the listeners of the storage about the session once the transaction is committed. */

@@ -96,8 +96,10 @@ export class MemoryTransaction implements RowPort {
     this.#noteChange(stored);
   }
 
-  update(sessionId: string, { session, signal, account, hold, claim, seen }: RowPatch): void {
+  update(sessionId: string, { session, signal, account, hold, claim, seen }: RowPatch): boolean {
     const stored = this.#rows.find(sessionId);
+    // mutant: duplicate-signal-stored
+    if (signal !== undefined && seen !== undefined && hasSeen(stored, seen)) return false;
     if (signal !== undefined) {
       stored.session = session ?? stored.session;
       stored.pending.add(signal);
@@ -111,6 +113,7 @@ export class MemoryTransaction implements RowPort {
     if (hold !== undefined) setHold(stored, hold.task, hold.amount);
     if (claim !== undefined) this.#setClaim(stored, claim, 0);
     if (seen !== undefined) addSeen(stored, seen);
+    return true;
   }
 
   remove(sessionId: string): void {

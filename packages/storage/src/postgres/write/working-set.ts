@@ -231,8 +231,9 @@ export class WorkingSet implements RowPort {
     this.#setSession(head, after);
   }
 
-  update(sessionId: string, { session, signal, account, hold, claim, seen }: RowPatch): void {
+  update(sessionId: string, { session, signal, account, hold, claim, seen }: RowPatch): boolean {
     const head = this.#find(sessionId);
+    if (signal !== undefined && seen !== undefined && this.hasSeen(sessionId, seen)) return false;
     if (session !== undefined || account !== undefined || hold !== undefined || claim !== undefined)
       this.#change(head);
     if (signal !== undefined) this.#addSignal(head, session ?? head.session, signal);
@@ -246,6 +247,7 @@ export class WorkingSet implements RowPort {
     }
     for (const mark of seen === undefined ? [] : marksOf(seen))
       this.writes.seen.set(keyOf(sessionId, mark), { head, mark });
+    return true;
   }
 
   remove(sessionId: string): void {

@@ -132,13 +132,9 @@ export class Writer implements RowPort {
     return this.#reads.exhaustedBy(sessionId);
   }
 
-  hasSeen(sessionId: string, { ids, dedupKeys }: SeenSignals): boolean {
+  hasSeen(sessionId: string, seen: SeenSignals): boolean {
     const { number } = this.#find(sessionId);
-    const isKnown = (key: string): boolean => this.#selectSeen.get(key, number) !== undefined;
-    return (
-      ids.some((id) => isKnown(`i:${id}`)) ||
-      dedupKeys.some(([name, key]) => isKnown(`d:${dedupMark(name, key)}`))
-    );
+    return marksOf(seen).some((mark) => this.#selectSeen.get(mark, number) !== undefined);
   }
 
   holdsRecords({ sessionId, firstSeq, records }: CommitBatch): boolean {
@@ -209,8 +205,9 @@ export class Writer implements RowPort {
       head.answered = head.pending.answers(after.waits);
   }
 
-  update(sessionId: string, { session, signal, account, hold, claim, seen }: RowPatch): void {
+  update(sessionId: string, { session, signal, account, hold, claim, seen }: RowPatch): boolean {
     const head = this.#find(sessionId);
+    if (seen !== undefined && !this.#remember(head, seen, signal !== undefined)) return false;
     this.#touch(head);
     if (signal !== undefined) {
       this.#addSignal(head, session ?? head.session, signal);
@@ -224,7 +221,7 @@ export class Writer implements RowPort {
     }
     if (hold !== undefined) this.#setHold(head, hold.task, hold.amount);
     if (claim !== undefined) this.#setClaim(head, claim);
-    if (seen !== undefined) this.#addSeen(head, seen);
+    return true;
   }
 
   remove(sessionId: string): void {
@@ -319,9 +316,16 @@ export class Writer implements RowPort {
     head.answered ||= isAnsweredBy(session.waits, name);
   }
 
-  #addSeen({ number }: Head, { ids, dedupKeys }: SeenSignals): void {
-    for (const id of ids) this.#insertSeen.run(`i:${id}`, number);
-    for (const [name, key] of dedupKeys) this.#insertSeen.run(`d:${dedupMark(name, key)}`, number);
+  /**
+   * With `isOne` these are the id of one signal and its key, and nothing is remembered when one of them is
+   * already. A signal without a key needs no question for that.
+   */
+  #remember({ number, session }: Head, seen: SeenSignals, isOne: boolean): boolean {
+    const marks = marksOf(seen);
+    if (isOne && marks.length > 1 && this.hasSeen(session.sessionId, seen)) return false;
+    let added = 0;
+    for (const mark of marks) added += this.#insertSeen.run(mark, number);
+    return !isOne || added > 0;
   }
 
   #setHold(head: Head, task: number, amount: Amount | undefined): void {
@@ -344,6 +348,13 @@ export class Writer implements RowPort {
     this.#leases.spend(session.sessionId, head.claim.until);
     this.#heads.place(head);
   }
+}
+
+/** The keys of rows of `seen`: ids, and dedup keys, which count for signals of one name. */
+function marksOf({ ids, dedupKeys }: SeenSignals): readonly string[] {
+  const marks = ids.map((id) => `i:${id}`);
+  for (const [name, key] of dedupKeys) marks.push(`d:${dedupMark(name, key)}`);
+  return marks;
 }
 
 /** A shorter text is not worth the look-up on reading it. */
