@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isName, isSessionId, mintId, positionId } from "./ids.ts";
+import { isMeantBy, isName, isSessionId, mintId, positionId, shortIds } from "./ids.ts";
 
 const anyU32 = fc.integer({ min: 0, max: 0xffff_ffff });
 
@@ -102,3 +102,55 @@ function drawing(words: readonly number[]): () => number {
   let next = 0;
   return () => words[next++]!;
 }
+
+describe("short ids", () => {
+  const A = "ses_019ac842-3456-7abc-8def-3f9a1c20abcd";
+  const B = "ses_019ac842-3456-7abc-8def-3f9a1c20ffff";
+  const C = "ses_019ac842-9999-7abc-8def-0123456789ab";
+
+  test("ids of one minute are told apart by their ends, as long as that takes", () => {
+    expect([...shortIds([A, C, `${A}-3`, `${A}-3-12`, "nightly"]).values()]).toEqual([
+      "3f9a1c20",
+      "01234567",
+      "3f9a1c20-3",
+      "3f9a1c20-3-12",
+      "nightly",
+    ]);
+    expect([...shortIds([A, B]).values()]).toEqual(["3f9a1c20abcd", "3f9a1c20ffff"]);
+    const again = A.replace("3456", "7777");
+    expect([...shortIds([A, again]).values()]).toEqual([A, again]);
+    expect([...shortIds([A, "3f9a1c20"]).values()]).toEqual(["3f9a1c20abcd", "3f9a1c20"]);
+  });
+
+  test("each short id means its own id, and no other of those that it was made among", () => {
+    const end = fc.array(fc.constantFrom("0", "1", "2", "9", "a", "f"), { minLength: 12, maxLength: 12 });
+    const made = fc.tuple(end, fc.array(fc.nat(20), { maxLength: 2 })).map(([hex, below]) => {
+      return `${A.slice(0, -12)}${hex.join("").replace(/^.{7}/, "0000000")}${below.map((n) => `-${n}`).join("")}`;
+    });
+    fc.assert(
+      fc.property(fc.uniqueArray(made, { minLength: 1, maxLength: 8 }), (ids) => {
+        for (const [id, short] of shortIds(ids))
+          expect(ids.filter((one) => isMeantBy(one, short))).toEqual([id]);
+      }),
+    );
+  });
+
+  test.each([
+    [A, "ses_019a", true],
+    [A, "019a", true],
+    [A, "3f9", true],
+    [A, A, true],
+    [A, "9a1c", false],
+    [A, "", false],
+    [A, "3F9A", false],
+    [`${A}-3`, "3f9a", false],
+    [`${A}-3`, "3f9a-3", true],
+    [`${A}-3`, "3f9a-31", false],
+    [`${A}-31`, "3f9a-3", false],
+    [`${A}-3-1`, "019ac842-3-1", true],
+    ["nightly-1", "night", true],
+    ["nightly-1", "1", false],
+  ])("%s is meant by %j: %s", (id, text, is) => {
+    expect(isMeantBy(id, text)).toBe(is);
+  });
+});

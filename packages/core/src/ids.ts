@@ -42,6 +42,44 @@ export function isSessionId(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text);
 }
 
+/** An id that `mintId` made, or one of a child below it. Only the last part tells ids of one minute apart. */
+const MINTED = /^(([a-z]{3}_)[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-([0-9a-f]{12}))((?:-\d+)*)$/;
+/** The lengths of a short id, the shortest first. */
+const SHORT_CHARS = [8, 12] as const;
+
+/**
+ * The ids as people read and type them. A minted one becomes the beginning of its random end, long enough to
+ * tell it from the others. The numbers of a child stand behind it. Other ids stay whole.
+ */
+export function shortIds(ids: readonly string[]): ReadonlyMap<string, string> {
+  const roots = new Map<string, Set<string>>();
+  for (const id of ids) {
+    const [, root = id, , end = id] = MINTED.exec(id) ?? [];
+    for (const chars of SHORT_CHARS) {
+      const begun = end.slice(0, chars);
+      roots.set(begun, (roots.get(begun) ?? new Set()).add(root));
+    }
+  }
+  return new Map(
+    ids.map((id) => {
+      const [, , , end = "", below = ""] = MINTED.exec(id) ?? [];
+      const chars = SHORT_CHARS.find((one) => roots.get(end.slice(0, one))?.size === 1);
+      return [id, end === "" || chars === undefined ? id : end.slice(0, chars) + below];
+    }),
+  );
+}
+
+/**
+ * Whether a text that a person typed means this id: its beginning, or that of its random end. The numbers of
+ * a child are typed in full.
+ */
+export function isMeantBy(id: string, text: string): boolean {
+  const [, root = id, prefix = "", end = "", below = ""] = MINTED.exec(id) ?? [];
+  if (!text.endsWith(below)) return false;
+  const typed = text.slice(0, text.length - below.length);
+  return typed !== "" && [root, root.slice(prefix.length), end].some((form) => form.startsWith(typed));
+}
+
 /** Names of agents, task kinds and signals: printable, no spaces at the ends, at most 200 characters. */
 export function isName(text: string): boolean {
   return /^[\p{L}\p{N}_][\p{L}\p{N} ._:/@+-]{0,199}$/u.test(text) && text.trim() === text;

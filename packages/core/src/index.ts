@@ -27,7 +27,7 @@ export { ERROR_TABLE, type ErrorCode, type RpcCode } from "./errors/error-table.
 export { errorFrom, recordError, type RecordedError, recordWholeError } from "./errors/recorded-error.ts";
 export { PauseError, type PauseRequest } from "./errors/pause-error.ts";
 export { decodedPlace, framesOf, lineOf, isOurs, stackOf } from "./errors/author-line.ts";
-export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
+export { isMeantBy, isName, isSessionId, mintId, shortIds, positionId, type IdPrefix } from "./ids.ts";
 export { deepFreeze } from "./json/deep-freeze.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { defined } from "./defined.ts";
@@ -336,7 +336,7 @@ export {
   withAnswerDetails,
 } from "./ports/answer-audit.ts";
 export { isPlaceholder, isSecretField, secretLook } from "./json/secret-looks.ts";
-export { titleFrom } from "./title.ts";
+export { TITLE_CHARS, titleFrom } from "./title.ts";
 export {
   fromWireError,
   leaseFromWire,

@@ -14,7 +14,7 @@ import type { Agent, Runtime, SessionHandle } from "@holdfast/runtime";
 import { noteSharedFolder } from "../agents/workspaces/shared-folder.ts";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { quoted } from "@holdfast/terminal/frame/plain-text";
-import { findSession, placeOfExact, withReader } from "../place/find-session.ts";
+import { findSession, placeOf, placeOfExact, withReader } from "../place/find-session.ts";
 import { findDatabase, type Database } from "../place/project.ts";
 import { driveCall } from "../run/drive/drive-call.ts";
 import { loadAgent } from "../run/load-agent.ts";
@@ -35,7 +35,9 @@ export async function startChat(args: Arguments, io: Io): Promise<number> {
   const call = await readCall(args, { command: "chat", text }, io);
   const { wanted, sessionId } = call;
   const given = findDatabase(args, io);
-  const database = wanted === undefined ? given : await placeOfExact(given, wanted);
+  // With a PATH it is the whole id of a new session, or of one that goes on.
+  const place = path === undefined ? placeOf : placeOfExact;
+  const database = wanted === undefined ? given : await place(given, wanted);
   const found = wanted === undefined ? undefined : await sessionOf(wanted, database, path === undefined);
   if (found !== undefined) {
     refuseStart({ ...call, args, found });

@@ -1,10 +1,12 @@
-import { defined } from "@holdfast/core";
+import { defined, HoldfastError } from "@holdfast/core";
 import { RunService, type Run } from "@holdfast/proto";
 import { limitOf, refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { duration, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { runJson } from "@holdfast/terminal/view/run-json";
+import { findCoordinator } from "../place/coordinator-access.ts";
 import { askCoordinator } from "../place/coordinator-call.ts";
+import { findSession, withRemoteStorage } from "../place/find-session.ts";
 
 const PAGE = 500;
 const CELL_CHARS = 100;
@@ -43,7 +45,7 @@ export const runs: Command = {
 
   async run(args, io) {
     const [runId] = args.positionals;
-    if (runId !== undefined) return showRun(runId, args, io);
+    if (runId !== undefined) return showMeantRun(runId, args, io);
     if (args.has("wait"))
       throw refuse("--wait waits for one run", args.usage, { expected: "the id of a run" });
     const status = args.text("status");
@@ -55,7 +57,12 @@ export const runs: Command = {
 
 /** @returns the exit code. */
 async function listRuns(limit: number, args: Arguments, io: Io): Promise<number> {
-  const [shown, isMore] = await readRuns(limit, args, io);
+  const session = args.text("session");
+  let [shown, isMore] = await readRuns(limit, session, args, io);
+  if (session !== undefined && shown.length === 0) {
+    const whole = await wholeId(session, args, io);
+    if (whole !== session) [shown, isMore] = await readRuns(limit, whole, args, io);
+  }
   const now = Date.now();
   if (args.text("status") === "ended") return listEnded(shown, isMore, limit, io);
   const head = ["SESSION", "AGENT", "STATUS", "SINCE", "RUNNER", "LEASE", "WHY IT WAITS"];
@@ -98,6 +105,32 @@ function listEnded(shown: readonly Run[], isMore: boolean, limit: number, io: Io
   return 0;
 }
 
+/** Show the run of this id, or of the session that a person names by a short id. */
+async function showMeantRun(runId: string, args: Arguments, io: Io): Promise<number> {
+  try {
+    return await showRun(runId, args, io);
+  } catch (error) {
+    const [, id, token] = /^(?:run_)?(.+)\.(next|\d+)$/s.exec(runId) ?? [];
+    if (id === undefined || !HoldfastError.is(error) || error.code !== "not_found") throw error;
+    const whole = `run_${await wholeId(id, args, io)}.${token}`;
+    if (whole === runId) throw error;
+    return showRun(whole, args, io);
+  }
+}
+
+/** The whole id of the session that a person means; the same id when there is none. */
+async function wholeId(id: string, args: Arguments, io: Io): Promise<string> {
+  try {
+    const found = withRemoteStorage(findCoordinator(args, io), ({ storage }) =>
+      findSession(storage.reader, id),
+    );
+    return (await found).sessionId;
+  } catch (error) {
+    if (HoldfastError.is(error) && error.code === "session_not_found") return id;
+    throw error;
+  }
+}
+
 /** Show one run and its result. @returns the exit code. @throws HoldfastError `not_found` */
 async function showRun(runId: string, args: Arguments, io: Io): Promise<number> {
   const { run, ended, output, error } = await askCoordinator(args, io, async (connection) => {
@@ -126,10 +159,11 @@ async function showRun(runId: string, args: Arguments, io: Io): Promise<number> 
 
 async function readRuns(
   limit: number,
+  sessionId: string | undefined,
   args: Arguments,
   io: Io,
 ): Promise<readonly [runs: readonly Run[], isMore: boolean]> {
-  const [status, sessionId, agent] = [args.text("status"), args.text("session"), args.text("agent")];
+  const [status, agent] = [args.text("status"), args.text("agent")];
   const [runnerId, owner] = [args.text("runner"), args.text("owner")];
   const filter = defined({ status, sessionId, agent, runnerId, owner });
   return askCoordinator(args, io, async (connection) => {

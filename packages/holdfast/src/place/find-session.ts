@@ -5,7 +5,9 @@ import {
   defined,
   HoldfastError,
   isEnded,
+  isMeantBy,
   NotFoundError,
+  shortIds,
   UsageError,
   type AgentStorage,
   type Session,
@@ -16,12 +18,13 @@ import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
 import { asAsked, type CoordinatorAccess } from "./coordinator-access.ts";
-import { localTime, plainLine } from "@holdfast/terminal/frame/plain-text";
+import { duration, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { makeProjectFolder, type Database } from "./project.ts";
 
 const sqlite = () => import("@holdfast/storage/sqlite");
 const PAGE_SESSIONS = 500;
 const MATCHES_SHOWN = 5;
+const TITLE_SHOWN = 60;
 /** Sessions of a coordinator are found by name only: where a session lives must not depend on which processes run. */
 const ELSEWHERE = "use --db PATH for another database, --url URL for a coordinator";
 /** The advice for sessions of a local stack that does not run. */
@@ -149,7 +152,7 @@ export async function withReaderOf<T>(
   });
 }
 
-/** Read the session that a command line means: by its id or its beginning, or `--last`. */
+/** Read the session that a command line means: by its id or its short id, or `--last`. */
 export async function withReaderOfMeant<T>(
   database: Database,
   args: Arguments,
@@ -169,7 +172,7 @@ export async function withReaderOfMeant<T>(
 }
 
 /**
- * The session of this id, or the only one whose id begins like this.
+ * The session of this id, or the only one that this beginning of an id means (`isMeantBy`).
  *
  * @throws NotFoundError when there is none, CommandError `ambiguous` when there are several.
  */
@@ -181,29 +184,49 @@ export async function findSession(
   // Every id begins with nothing, so the only session there is would be meant by a variable that is not set.
   if (id.trim() === "")
     throw new UsageError("the id of the session is empty", {
-      expected: "an id, or the beginning of exactly one id",
+      expected: WANTED_ID,
       fix: "run `holdfast list` to see all ids",
     });
-  const exact = await reader.session(id);
-  if (exact !== undefined) return exact;
-  if (WHOLE_ID.test(id)) throw sessionNotFound(id, searched); // No other id begins with it: no need to look at all of them.
-  const matches: Session[] = [];
-  for await (const session of newestFirst(reader)) {
-    if (!session.sessionId.startsWith(id) && !session.sessionId.startsWith(`ses_${id}`)) continue;
-    matches.push(session);
-    if (matches.length > MATCHES_SHOWN) break;
-  }
+  const matches = await meantBy(reader, id);
   const [only, second] = matches;
   if (only === undefined) throw sessionNotFound(id, searched);
   if (second === undefined) return only;
-  const shown = matches.slice(0, MATCHES_SHOWN).map(({ sessionId, agent, status, createdAt }) => {
-    return `${sessionId} (${agent.name}, ${status}, started ${localTime(createdAt)})`;
+  throw severalMeant(id, matches);
+}
+
+/** The session of this id, or those that this beginning of an id means: one more than is shown at most. */
+async function meantBy(reader: StorageReader, id: string): Promise<readonly Session[]> {
+  const exact = await reader.session(id);
+  if (exact !== undefined) return [exact];
+  const matches: Session[] = [];
+  if (WHOLE_ID.test(id)) return matches; // No other id begins with it: no need to look at all of them.
+  for await (const session of newestFirst(reader)) {
+    if (isMeantBy(session.sessionId, id)) matches.push(session);
+    if (matches.length > MATCHES_SHOWN) break;
+  }
+  return matches;
+}
+
+const WANTED_ID = "an id, or the beginning of exactly one id";
+
+/** Names each session so that a person can choose one: its id as it can be typed, its title, agent and age. */
+function severalMeant(
+  id: string,
+  found: readonly Session[],
+  fix = "give more characters of the id",
+): CommandError {
+  const now = Date.now();
+  const shorts = shortIds(found.map(({ sessionId }) => sessionId));
+  const shown = found.slice(0, MATCHES_SHOWN).map(({ sessionId, title, agent, status, createdAt }) => {
+    const about = title === undefined ? "" : `${plainLine(title, TITLE_SHOWN)} `;
+    const age = `started ${duration(Math.max(0, now - createdAt))} ago`;
+    return `${shorts.get(sessionId)}: ${about}(${plainLine(agent.name, TITLE_SHOWN)}, ${status}, ${age})`;
   });
-  if (matches.length > MATCHES_SHOWN) shown.push("and more");
-  throw new CommandError("ambiguous", `several sessions have an id that begins with ${id}`, {
+  if (found.length > MATCHES_SHOWN) shown.push("and more");
+  return new CommandError("ambiguous", `several sessions are meant by ${plainLine(id, 120)}`, {
     got: shown.join("\n"),
-    expected: "an id, or the beginning of exactly one id",
-    fix: "give more characters of the id",
+    expected: WANTED_ID,
+    fix,
   });
 }
 
@@ -212,18 +235,16 @@ export async function findSession(
  *
  * @throws CommandError `ambiguous` when the beginning of an id fits sessions of both.
  */
-async function placeOf(database: Database, id: string): Promise<Database> {
+export async function placeOf(database: Database, id: string): Promise<Database> {
   const { stack } = database;
   if (stack === undefined) return database;
-  const isHere = await hasSession(database, id);
-  if (isHere && WHOLE_ID.test(id)) return database;
-  if (!(await hasSession(stack, id))) return database;
-  if (!isHere) return stack;
-  throw new CommandError("ambiguous", `sessions of the project and of the local stack begin with ${id}`, {
-    got: `${database.path} and ${stack.path}`,
-    expected: "an id, or the beginning of exactly one id",
-    fix: "give more characters of the id",
-  });
+  const here = await meantIn(database, id);
+  if (here.length > 0 && WHOLE_ID.test(id)) return database;
+  const there = await meantIn(stack, id);
+  if (there.length === 0) return database;
+  if (here.length === 0) return stack;
+  const isInBoth = here.some(({ sessionId }) => there.some((other) => other.sessionId === sessionId));
+  throw severalMeant(id, [...here, ...there], isInBoth ? ELSEWHERE : undefined);
 }
 
 /** Where the session of a whole id is; the database when it is nowhere. */
@@ -236,17 +257,9 @@ export async function placeOfExact(database: Database, id: string): Promise<Data
   return here === undefined && there !== undefined ? stack : database;
 }
 
-async function hasSession(place: Database, id: string): Promise<boolean> {
-  try {
-    return await withReader(
-      place,
-      async (reader) => reader !== undefined && (await findSession(reader, id)) !== undefined,
-    );
-  } catch (error) {
-    if (error instanceof CommandError) return true; // Several have it: the caller says so.
-    if (HoldfastError.is(error) && error.code === "session_not_found") return false;
-    throw error;
-  }
+/** The sessions of a place that a text means. */
+async function meantIn(place: Database, id: string): Promise<readonly Session[]> {
+  return withReader(place, async (reader) => (reader === undefined ? [] : meantBy(reader, id)));
 }
 
 /** Where the newest session that matches is: in the database, or in the local stack that runs beside it. */

@@ -10,6 +10,8 @@ import {
   defined,
   HoldfastError,
   isEnded,
+  isMeantBy,
+  shortIds,
   type AgentStorage,
   type Schedule,
 } from "@holdfast/core";
@@ -23,6 +25,7 @@ import {
 } from "@holdfast/runtime";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { CommandError } from "@holdfast/terminal/frame/command-error";
 import { noteStack, withReader, withSession, withStorage } from "../place/find-session.ts";
 import { readJson } from "@holdfast/terminal/frame/input";
 import { plainLine, zonedTime } from "@holdfast/terminal/frame/plain-text";
@@ -56,15 +59,16 @@ export async function addSchedule(args: Arguments, io: Io): Promise<number> {
 }
 
 /** @returns the exit code. */
-export async function removeSchedule(scheduleId: string, args: Arguments, io: Io): Promise<number> {
+export async function removeSchedule(asked: string, args: Arguments, io: Io): Promise<number> {
   const database = findDatabase(args, io);
-  const place = await findSchedule(scheduleId, database);
+  const place = await findSchedule(asked, database);
+  const { scheduleId = asked } = place?.schedule ?? {};
   const wasRemoved =
     place !== undefined &&
     (await withStorage(place.database, ({ storage }) =>
       withRuntime(storage, (runtime) => runtime.unschedule(scheduleId)),
     ));
-  if (!wasRemoved) throw noSchedule(scheduleId, database, io);
+  if (!wasRemoved) throw noSchedule(asked, database, io);
   io.result({ scheduleId, status: "removed" }, "");
   io.note(`schedule ${scheduleId} is removed; sessions that it started stay`);
   return 0;
@@ -72,15 +76,16 @@ export async function removeSchedule(scheduleId: string, args: Arguments, io: Io
 
 /** @returns the exit code. */
 export async function pauseSchedule(
-  scheduleId: string,
+  asked: string,
   isPaused: boolean,
   args: Arguments,
   io: Io,
 ): Promise<number> {
   const database = findDatabase(args, io);
-  const place = await findSchedule(scheduleId, database);
-  if (place === undefined) throw noSchedule(scheduleId, database, io);
+  const place = await findSchedule(asked, database);
+  if (place === undefined) throw noSchedule(asked, database, io);
   const { schedule: known } = place;
+  const { scheduleId } = known;
   const now = Date.now();
   const nextAt = isPaused ? known.nextAt : readCron(known.cron, known.timeZone).after(now);
   const schedule =
@@ -107,15 +112,25 @@ interface FoundSchedule {
 
 /**
  * It is looked for before a storage is opened, so that a wrong id makes no database. The project's, where the
- * local stack has one of the same id.
+ * local stack has one of the same id. Otherwise the only one that this beginning of an id means.
+ *
+ * @throws CommandError `ambiguous` when there are several.
  */
-async function findSchedule(scheduleId: string, database: Database): Promise<FoundSchedule | undefined> {
+async function findSchedule(asked: string, database: Database): Promise<FoundSchedule | undefined> {
+  const meant: FoundSchedule[] = [];
   for (const place of placesOf(database)) {
     const schedules = await withReader(place, async (reader) => (await reader?.schedules()) ?? []);
-    const schedule = schedules.find((one) => one.scheduleId === scheduleId);
-    if (schedule !== undefined) return { schedule, database: place };
+    const found = schedules.map((schedule) => ({ schedule, database: place }));
+    const exact = found.find(({ schedule }) => schedule.scheduleId === asked);
+    if (exact !== undefined) return exact;
+    meant.push(...found.filter(({ schedule }) => isMeantBy(schedule.scheduleId, asked)));
   }
-  return undefined;
+  if (meant.length < 2) return meant[0];
+  const ids = shortIds(meant.map(({ schedule }) => schedule.scheduleId));
+  throw new CommandError("ambiguous", `several schedules are meant by ${plainLine(asked, 120)}`, {
+    got: meant.map(({ schedule }) => `${ids.get(schedule.scheduleId)}: ${whatItDoes(schedule)}`).join("\n"),
+    fix: "give more characters of the id",
+  });
 }
 
 function noSchedule(scheduleId: string, database: Database, io: Io): HoldfastError {

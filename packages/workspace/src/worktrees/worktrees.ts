@@ -14,7 +14,14 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { HoldfastError, NotFoundError, UnavailableError, UsageError } from "@holdfast/core";
+import {
+  HoldfastError,
+  isMeantBy,
+  NotFoundError,
+  shortIds,
+  UnavailableError,
+  UsageError,
+} from "@holdfast/core";
 import { isRunning, makePrivateFolder, processIdentity, type Environment } from "@holdfast/system";
 
 import { isRepository } from "../git/stage.ts";
@@ -177,12 +184,12 @@ export class Worktrees {
     const exact = readRecord(namesOf(folder, session).record);
     const found =
       exact === undefined
-        ? readRecords(folder).filter((record) => record.session.startsWith(session))
+        ? readRecords(folder).filter((record) => isMeantBy(record.session, session))
         : [exact];
     if (found.length > 1)
-      throw new UsageError(`"${session}" is the beginning of several sessions with worktrees`, {
-        got: found.map((record) => record.session).join(", "),
-        fix: "give more of the id",
+      throw new UsageError(`"${session}" means several sessions with worktrees`, {
+        got: [...shortIds(found.map((record) => record.session)).values()].join(", "),
+        fix: "give more characters of the id",
       });
     if (found[0] !== undefined) return this.#now({ ...found[0], project: root });
     throw new NotFoundError("not_found", `session ${session} has no worktree of this project`, {
