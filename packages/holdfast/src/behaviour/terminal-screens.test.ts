@@ -83,6 +83,23 @@ test(
       expect(listed).toMatch(/one-\S*…\S* +input_required +asks +\S.* ago/);
     }
 
+    // A minted id is short on a terminal, and each command takes the short one.
+    const input = JSON.stringify({ prompt: "Clean the build\u001b[2K folder\nand no other" });
+    const { stdout } = await project.run("run", "asks.ts", "--input", input, "--park");
+    const whole = stdout.trim();
+    const short = whole.slice(-12).slice(0, 8);
+    expect(whole).toMatch(/^ses_.*[0-9a-f]{12}$/);
+    const listed = await onTerminal("list", [], 80);
+    expect(listed).toMatch(
+      new RegExp(`^${short} +input_required +asks +Clean the build folder +\\d+ s ago`, "m"),
+    );
+    for (const line of listed.split("\n").slice(0, 4)) expect(line.trimEnd().length).toBeLessThanOrEqual(80);
+    expect(await onTerminal("top", [["q leaves", "q"]], 80)).toMatch(
+      new RegExp(`asks +Clean the bui\\S* +${short} `),
+    );
+    expect((await project.run("list")).stdout).toContain(`${whole} `);
+    expect(await onTerminal(`show ${short}`, [], 80)).toContain("Clean the build folder");
+
     const shown = await onTerminal("top", [["q leaves", "q"]]);
     expect(shown).toContain("Allow shell?");
     expect(shown).toContain("\u001b[?1049l");

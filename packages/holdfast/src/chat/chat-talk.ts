@@ -19,6 +19,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   defined,
   NEXT_INPUT,
+  TITLE_CHARS,
   toError,
   UnavailableError,
   type Session,
@@ -27,6 +28,7 @@ import {
 } from "@holdfast/core";
 import { viewQuestion } from "@holdfast/proto/view";
 import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
+import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../run/typing/stdin-listener.ts";
 import { askedLines, openQuestions } from "@holdfast/terminal/view/describe-session";
@@ -128,7 +130,7 @@ export class ChatTalk implements DriveChat, LiveView {
   }
 
   began(
-    { sessionId, agent, waits, status }: Session,
+    { sessionId, title, agent, waits, status }: Session,
     resumed: boolean,
     pending: ReadonlySet<string>,
     asked: AskedQuestions,
@@ -136,8 +138,9 @@ export class ChatTalk implements DriveChat, LiveView {
     const { paint } = this.#io.notes;
     if (this.#io.isJson) this.#io.result({ type: "session", sessionId, agent: agent.name, resumed }, "");
     const help = this.#terminal.isTyped ? "  /help, /exit" : "";
+    const about = title === undefined || !resumed ? "" : `  ${plainLine(title, TITLE_CHARS)}`;
     this.#terminal.say(
-      `${paint.bold(agent.name)}  ${paint.dim(sessionId + (resumed ? "  continues" : "") + help)}`,
+      `${paint.bold(agent.name)}${about}  ${paint.dim(sessionId + (resumed ? "  continues" : "") + help)}`,
     );
     if (this.#stand === "left") return;
     if (!resumed) return void (this.#stand = "working");

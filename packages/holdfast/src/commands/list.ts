@@ -6,6 +6,7 @@ import {
   resumesAt,
   type Session,
   SESSION_STATUSES,
+  TITLE_CHARS,
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
@@ -19,12 +20,14 @@ import { programOf } from "@holdfast/machine/agent-source";
 import { isIncluded } from "@holdfast/programs/included-programs";
 import { CostReader } from "@holdfast/terminal/view/session-cost";
 import { describeWaits, statusText } from "@holdfast/terminal/view/describe-session";
-import { duration, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
-import { asTrees, cancelText, walk } from "@holdfast/terminal/view/session-tree";
+import { age, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
+import { asTrees, cancelText, shownIds, walk } from "@holdfast/terminal/view/session-tree";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { findDriver } from "../place/project-storage.ts";
 
 const LIMIT = 50;
+/** The title stays readable before the last column does. */
+const TITLE_MIN = 24;
 
 export const list: Command = {
   name: "list",
@@ -148,17 +151,22 @@ async function linesOf(
       .filter((text) => text !== "")
       .join("  ");
   };
+  const { symbols, columns } = io.results;
+  const ids = shownIds(sessions, io.results);
   const rows = [...walk(asTrees(sessions))].map(({ session, depth }) => [
-    "  ".repeat(depth) + session.sessionId,
+    "  ".repeat(depth) + ids(session.sessionId),
     statusText(session, isDriven(session)),
     plainLine(session.agent.name, 40),
-    `${duration(now - session.updatedAt)} ago`,
+    plainLine(session.title ?? "", TITLE_CHARS),
+    `${age(now - session.updatedAt)} ago`,
     costOf(session),
     waitOf(session),
   ]);
-  const { columns, symbols } = io.results;
-  const head = ["SESSION", "STATUS", "AGENT", "UPDATED", "COST", "WAITS FOR"];
-  return fittedTable([head, ...rows], { columns, id: 0, cutMark: symbols.cut }).join("\n");
+  const head = ["SESSION", "STATUS", "AGENT", "TITLE", "UPDATED", "COST", "WAITS FOR"];
+  const [table, title] = [[head, ...rows], 3];
+  return fittedTable(table, { columns, id: 0, cutMark: symbols.cut, least: { [title]: TITLE_MIN } }).join(
+    "\n",
+  );
 }
 
 /** Whether a process must be running it for its status to be true. */

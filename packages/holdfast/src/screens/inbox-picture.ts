@@ -32,6 +32,7 @@ export interface InboxPicture {
 /** The most lines of the list above the selected item. */
 const LIST_LINES = 6;
 const NAME_CHARS = 40;
+const LIST_TITLE_CHARS = 24;
 const KEYS = "j/k choose  a approve  d deny  e answer  space more  q leaves";
 
 export function inboxPicture(
@@ -47,7 +48,8 @@ export function inboxPicture(
     const mark = item.id === selected ? symbols.begin : " ";
     const age = duration(Math.max(0, now - item.since));
     const agent = plainLine(item.path.at(-1) ?? "", NAME_CHARS);
-    const line = `${mark} ${plainLine(`${item.kind.replace("_", " ")}  ${agent}  ${age}  ${item.what}`, columns - 4, symbols.cut)}`;
+    const title = item.title === undefined ? "" : `${plainLine(item.title, LIST_TITLE_CHARS, symbols.cut)}  `;
+    const line = `${mark} ${plainLine(`${item.kind.replace("_", " ")}  ${agent}  ${title}${age}  ${item.what}`, columns - 4, symbols.cut)}`;
     return item.id === selected ? paint.bold(line) : line;
   });
   const waiting = waitingIn(items).length;

@@ -2,7 +2,7 @@
 //
 // Indexes by status find the sessions. However many have ended, about as many rows are read as are shown.
 
-import { decodeJson, defined, resumesAt, type Session } from "@holdfast/core";
+import { decodeJson, defined, resumesAt, type Session, TITLE_CHARS } from "@holdfast/core";
 import {
   costText,
   inLiveOrder,
@@ -12,11 +12,12 @@ import {
   type PlainSession,
 } from "@holdfast/proto/view";
 import type { Look } from "@holdfast/terminal/frame/command";
-import { count, duration, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
+import { age, count, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { Readers } from "../place/find-session.ts";
 import { findDriver } from "../place/project-storage.ts";
 import type { Database } from "../place/project.ts";
 import { moment, paintStatus } from "@holdfast/terminal/view/describe-session";
+import { shownIds } from "@holdfast/terminal/view/session-tree";
 import type { CostReader } from "@holdfast/terminal/view/session-cost";
 
 const NAME_CHARS = 30;
@@ -126,9 +127,10 @@ function plainSession(session: Session, blocked: string | undefined): PlainSessi
 export function liveJson({ sessions, isCut }: LivePage): object {
   return {
     sessions: sessions.map(({ session, place, why, cost }) => {
-      const { sessionId, agent, status, pauseReason, parent, updatedAt } = session;
+      const { sessionId, title, agent, status, pauseReason, parent, updatedAt } = session;
       return {
         sessionId,
+        ...defined({ title }),
         agent: agent.name,
         status,
         ...defined({ pauseReason }),
@@ -163,18 +165,26 @@ export function topLines(
   now: number,
   columns = look.columns,
 ): readonly string[] {
+  const ids = shownIds(
+    sessions.map(({ session }) => session),
+    { columns },
+  );
   const rows = sessions.map(({ session, isDriven, why, cost }) => [
     paintStatus(session, look, isDriven),
     plainLine(session.agent.name, NAME_CHARS, look.symbols.cut),
-    session.sessionId,
-    duration(Math.max(0, now - session.updatedAt)),
+    plainLine(session.title ?? "", TITLE_CHARS, look.symbols.cut),
+    ids(session.sessionId),
+    age(Math.max(0, now - session.updatedAt)),
     costText(cost),
     plainLine(why, WHY_CHARS, look.symbols.cut),
   ]);
-  const [head = "", ...lines] = fittedTable([["STATUS", "AGENT", "SESSION", "FOR", "COST", "WHY"], ...rows], {
-    columns,
-    id: 2,
-    cutMark: look.symbols.cut,
-  });
+  const [head = "", ...lines] = fittedTable(
+    [["STATUS", "AGENT", "TITLE", "SESSION", "FOR", "COST", "WHY"], ...rows],
+    {
+      columns,
+      id: 3,
+      cutMark: look.symbols.cut,
+    },
+  );
   return rows.length === 0 ? [] : [look.paint.bold(head), ...lines];
 }

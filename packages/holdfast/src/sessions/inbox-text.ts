@@ -3,13 +3,15 @@
 // The command that is to be approved is shown in full. A person approves what is shown. Only beyond 20,000
 // characters the text says that there is more, and where.
 
-import { defined } from "@holdfast/core";
+import { defined, TITLE_CHARS } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
 import type { Look } from "@holdfast/terminal/frame/command";
 import { duration, plainLine } from "@holdfast/terminal/frame/plain-text";
+import { shownIds } from "@holdfast/terminal/view/session-tree";
 import { askedLines, moment } from "@holdfast/terminal/view/describe-session";
 
 const NAME_CHARS = 60;
+const TITLE_MIN = 12;
 
 const TITLES: { readonly [kind in InboxItem["kind"]]: string } = {
   uncertain_effect: "uncertain effect",
@@ -20,16 +22,34 @@ const TITLES: { readonly [kind in InboxItem["kind"]]: string } = {
 };
 
 export function inboxLines(items: readonly InboxItem[], look: Look, now: number): readonly string[] {
-  return items.flatMap((item) => [...itemLines(item, look, now), ""]).slice(0, -1);
+  const ids = shownIds(items, look);
+  return items.flatMap((item) => [...itemLines(item, ids(item.sessionId), look, now), ""]).slice(0, -1);
 }
 
-function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): readonly string[] {
-  const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal } = item;
-  const { lastingRule, askedBy } = item;
+function itemLines(item: InboxItem, id: string, look: Look, now: number): readonly string[] {
+  const { paint, symbols, columns } = look;
+  const {
+    kind,
+    path,
+    title = "",
+    since,
+    until,
+    what,
+    tool,
+    action,
+    folder,
+    details,
+    principal,
+    lastingRule,
+    askedBy,
+  } = item;
   const names = path.map((name) => plainLine(name, NAME_CHARS)).join(" > ");
   const age = duration(Math.max(0, now - since));
-  const mark = kind === "pause" ? symbols.warn : symbols.ask;
-  const head = `${paint.bold(`${mark} ${TITLES[kind]}`)}  ${names}  ${paint.dim(`${sessionId}  ${age}`)}`;
+  const begin = `${kind === "pause" ? symbols.warn : symbols.ask} ${TITLES[kind]}`;
+  // The title has the rest of the line.
+  const room = columns - `${begin}  ${names}    ${id}  ${age}`.length;
+  const about = room < TITLE_MIN ? "" : `${plainLine(title, Math.min(room, TITLE_CHARS), symbols.cut)}  `;
+  const head = `${paint.bold(begin)}  ${names}  ${title === "" ? "" : about}${paint.dim(`${id}  ${age}`)}`;
   const asked = askedLines({
     prompt: what,
     ...defined({ tool, action, folder, lastingRule, askedBy }),

@@ -16,11 +16,16 @@ export interface InboxContext {
 
 export async function itemsOf(session: Session, context: InboxContext): Promise<readonly InboxItem[]> {
   const { reader, place, io } = context;
-  const { sessionId, placement, updatedAt, agent } = session;
+  const { sessionId, title, placement, updatedAt, agent } = session;
   const isElsewhere = place.coordinator !== undefined;
   const path = [agent.name];
   for await (const above of walkUp(reader, session)) path.unshift(above.agent.name);
-  const common = { sessionId, path, principal: principalOf(placement?.owner, isElsewhere) };
+  const common = {
+    sessionId,
+    ...defined({ title }),
+    path,
+    principal: principalOf(placement?.owner, isElsewhere),
+  };
   if (session.status === "failed")
     return [
       {

@@ -11,6 +11,8 @@ export interface InboxItem {
   /** `answered`: the question has an answer that no process has taken yet. */
   readonly kind: QuestionView["kind"] | "pause" | "answered";
   readonly sessionId: string;
+  /** The title of the session. */
+  readonly title?: string;
   /** The names of the agents from the root of the tree down to the one that waits. */
   readonly path: readonly string[];
   /** The question, or the reason of the pause. */

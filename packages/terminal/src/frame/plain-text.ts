@@ -84,6 +84,14 @@ export function duration(ms: number): string {
   return `${Math.round(minutes / (24 * 60))} days`;
 }
 
+/** A time span in its largest unit, for a column. */
+export function age(ms: number): string {
+  if (ms < 60_000) return `${Math.floor(ms / 1_000)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min`;
+  const hours = Math.floor(ms / 3_600_000);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
+}
+
 /** Local time, in a form that sorts. */
 export function localTime(at: number): string {
   const date = new Date(at);
@@ -126,10 +134,21 @@ const OTHER_MIN = 14;
  * with colours are not cut.
  *
  * @param id the column of the ids.
+ * @param least the fewest characters of other columns, by their places. They give way after the last one.
  */
 export function fittedTable(
   rows: readonly (readonly string[])[],
-  { columns, id, cutMark }: { readonly columns: number; readonly id: number; readonly cutMark: string },
+  {
+    columns,
+    id,
+    cutMark,
+    least = {},
+  }: {
+    readonly columns: number;
+    readonly id: number;
+    readonly cutMark: string;
+    readonly least?: Readonly<Record<number, number>>;
+  },
 ): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => visibleLength(row[at] ?? ""))));
   const last = widths.length - 1;
@@ -142,7 +161,7 @@ export function fittedTable(
   give(id, ID_MIN);
   give(last, LAST_MIN);
   const others = widths.map((width, at) => [width, at] as const).filter(([, at]) => at !== id && at !== last);
-  for (const [, at] of others.toSorted(([a], [b]) => b - a)) give(at, OTHER_MIN);
+  for (const [, at] of others.toSorted(([a], [b]) => b - a)) give(at, least[at] ?? OTHER_MIN);
   give(last, 0);
   const cut = (cell: string, at: number): string => {
     const most = widths[at]!;

@@ -21,7 +21,7 @@ import {
   currentError,
 } from "./describe-session.ts";
 import { entryText, roleText } from "./event-line.ts";
-import { callbackRows, kinFacts, walk } from "./session-tree.ts";
+import { callbackRows, kinFacts, shownIds, walk } from "./session-tree.ts";
 import { count, duration, jsonText, plain, plainLine, table } from "../frame/plain-text.ts";
 import {
   isUncertain,
@@ -36,6 +36,7 @@ const TASKS_SHOWN = 40;
 const ENTRIES_SHOWN = 20;
 const ANSWERS_SHOWN = 20;
 const CHILDREN_SHOWN = 200;
+const CHILD_TITLE_CHARS = 40;
 const LABEL_CHARS = 14;
 const LINE_CHARS = 160;
 
@@ -88,9 +89,10 @@ function answerLines(answers: readonly AnswerPicture[], look: Look): string[] {
 
 function facts(picture: Picture, look: Look, now: number): string[] {
   const { session } = picture;
-  const { agent, input, output, createdAt, updatedAt, endedAt, turn, persistence } = session;
+  const { title, agent, input, output, createdAt, updatedAt, endedAt, turn, persistence } = session;
   const { persistedBy } = picture;
   const known: (readonly [string, string | undefined])[] = [
+    ["title", title],
     ["status", paintStatus(session, look) + runBy(picture, look)],
     ...placeFacts(picture, now),
     ["agent", `${agent.name}, version ${agent.version}`],
@@ -163,10 +165,16 @@ function placeFacts({ session, run }: Picture, now: number): (readonly [string, 
 
 /** All below it, each indented under its parent. */
 function childLines({ children }: Picture, look: Look): string[] {
-  const rows = [...walk(children)].map(({ session, depth }) => [
-    "  ".repeat(depth) + session.sessionId,
+  const nodes = [...walk(children)];
+  const ids = shownIds(
+    nodes.map(({ session }) => session),
+    look,
+  );
+  const rows = nodes.map(({ session, depth }) => [
+    "  ".repeat(depth) + ids(session.sessionId),
     paintStatus(session, look),
     plainLine(session.agent.name, 40),
+    plainLine(session.title ?? "", CHILD_TITLE_CHARS, look.symbols.cut),
     plainLine(nodeFacts({ ...session, progress: decodeJson(session.progress) }).join(", "), 100),
   ]);
   return section("Children", rows, CHILDREN_SHOWN, table, look);

@@ -5,11 +5,12 @@ import { currentError } from "./describe-session.ts";
 import { kinJson } from "./session-tree.ts";
 
 export function sessionJson(session: Session): object {
-  const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel, move } = session;
+  const { sessionId, title, agent, status, pauseReason, waits, wakeAt, turn, cancel, move } = session;
   const error = currentError(session);
   const { input, output, cost, entryCount, nextSeq, createdAt, updatedAt, endedAt } = session;
   return {
     sessionId,
+    ...defined({ title }),
     agent,
     status,
     ...defined({ pauseReason }),

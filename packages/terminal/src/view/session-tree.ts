@@ -6,6 +6,7 @@ import {
   defined,
   isEnded,
   LIMITS,
+  shortIds,
   type Account,
   type CancelRequest,
   type Session,
@@ -71,6 +72,19 @@ export function asTrees(sessions: readonly Session[]): readonly KinNode[] {
 
 function childOf({ parent }: Session): number {
   return parent?.child ?? 0;
+}
+
+/**
+ * The form of the id of each session that one text shows: short on a terminal, and whole elsewhere, where a
+ * program may read it.
+ */
+export function shownIds(
+  sessions: readonly Pick<Session, "sessionId">[],
+  { columns }: Pick<Look, "columns">,
+): (id: string) => string {
+  if (columns === Infinity) return (id) => id;
+  const short = shortIds(sessions.map(({ sessionId }) => sessionId));
+  return (id) => short.get(id) ?? id;
 }
 
 /** Those above a session, the nearest first, each once. */
