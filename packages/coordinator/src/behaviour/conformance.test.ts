@@ -85,6 +85,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(session.answer, { sessionId: "one", answer: Buffer.from("true") }, ada);
   await ask(session.pause, { sessionId: "two" }, ada);
   await ask(session.unpause, { sessionId: "two" }, ada);
+  await ask(session.setTitle, { sessionId: "two", title: "The second" }, ada);
+  await ask(session.setTitle, { sessionId: "none", title: "The second" }, ada);
   await ask(session.setBudget, { sessionId: "two", budget: { maxTokens: 200n } }, ada);
   await ask(session.setBudget, { sessionId: "one", budget: { maxTokens: 200n } }, ada);
   await ask(session.grantWindow, { sessionId: "two", per: "day" }, ada);

@@ -455,8 +455,8 @@ describe("X14: the audit", () => {
       const { sessionId } = await change(who, "POST", "/v1/sessions", { agent: "greeter" });
       const path = `/v1/sessions/${sessionId}`;
       await change(who, "POST", `${path}/signals`, { name: "go" });
-      await change(who, "POST", `${path}/pause`);
-      await change(who, "POST", `${path}/unpause`);
+      await change(who, "PUT", `${path}/title`, { title: "Greet" });
+      for (const verb of ["pause", "unpause"]) await change(who, "POST", `${path}/${verb}`);
       const fork = await change(who, "POST", `${path}/fork`, {});
       await change(who, "POST", `/v1/sessions/${fork.sessionId}/cancel`, { mode: "hard" });
       await change(who, "DELETE", `/v1/sessions/${fork.sessionId}`);

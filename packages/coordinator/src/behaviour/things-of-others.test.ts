@@ -10,6 +10,7 @@ import { openFleet, type Fleet, type Person } from "../testing/fleet.ts";
 const BODIES: Readonly<Record<string, object>> = {
   "SessionService.Signal": { name: "go" },
   "SessionService.Answer": { answer: 1 },
+  "SessionService.SetTitle": { title: "Theirs" },
   "SessionService.SetBudget": { maxTokens: 5 },
   "SessionService.GrantWindow": { per: "day" },
 };

@@ -51,6 +51,7 @@ export function sessionMessage(
     sessionId: session.sessionId,
     agent: agent.name,
     agentVersion: agent.version,
+    ...defined({ title: session.title }),
     status: session.status,
     ...defined({ pauseReason: session.pauseReason, owner: placement.owner }),
     demands: { ...placement.demands },

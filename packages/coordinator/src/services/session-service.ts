@@ -27,6 +27,7 @@ import {
   refuseIfLarge,
   refuseSignalName,
   type Session,
+  titleFrom,
   UsageError,
 } from "@holdfast/core";
 import {
@@ -46,6 +47,7 @@ import {
   type ListSessionsRequest,
   type PauseRequest,
   type ReleaseLostRequest,
+  type SetTitleRequest,
   type SessionService as Contract,
   type SetBudgetRequest,
   type SignalRequest,
@@ -175,6 +177,17 @@ export class SessionService implements ServiceImpl<typeof Contract> {
 
   unpause({ sessionId }: UnpauseRequest, context: HandlerContext): Promise<SessionMessage> {
     return this.#ask({ type: "resume_session", sessionId }, "session.unpause", callOf(context));
+  }
+
+  async setTitle({ sessionId, title }: SetTitleRequest, context: HandlerContext): Promise<SessionMessage> {
+    const call = callOf(context);
+    const { input } = await ownSession(this.#host, call.caller, sessionId);
+    const wanted = titleFrom({ title, input });
+    const change = { type: "set_title", sessionId, ...defined({ title: wanted }) } as const;
+    const result = await audited(this.#host, change, auditOf(call, "session.title", sessionObject(change)));
+    if (result.status === "not_found") throw sessionNotFound(sessionId);
+    if (result.status !== "done") throw unexpected("changing the title", result);
+    return this.#messageFor(await found(this.#host, sessionId));
   }
 
   async setBudget({ sessionId, budget }: SetBudgetRequest, context: HandlerContext): Promise<SessionMessage> {

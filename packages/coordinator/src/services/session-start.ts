@@ -90,6 +90,7 @@ export async function creationOf(
       version,
       ...defined({ traceparent }),
     },
+    ...defined({ title: request.title }),
     input,
     seed: idempotencyKey === undefined ? host.random.u32() : seedOf(sessionId, request, given),
     flags: BEHAVIOUR_FLAGS,

@@ -134,9 +134,9 @@ function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {
 
 /** The parts of a row whose change is news. */
 function shownState(session: Session): string {
-  const { status, pauseReason, waits, progress, cancel, account, cost, quota, move } = session;
+  const { title, status, pauseReason, waits, progress, cancel, account, cost, quota, move } = session;
   const pause = [pauseReason, quota, resumesAt(session)];
-  return JSON.stringify([status, pause, waits, progress, cancel, account, cost, move?.to]);
+  return JSON.stringify([title, status, pause, waits, progress, cancel, account, cost, move?.to]);
 }
 
 function refuseMoved({ move }: Session): void {

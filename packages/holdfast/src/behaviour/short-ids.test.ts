@@ -38,7 +38,7 @@ test("the beginning of the random end of an id means its session in each command
   };
   expect(await works("show", short(id))).toContain("Fix the login");
   expect(await works("show", `ses_${id.slice(4, 40)}`)).toContain("Fix the login");
-  for (const command of ["logs", "trace", "budget", "export", "pause", "unpause"])
+  for (const command of ["title", "logs", "trace", "budget", "export", "pause", "unpause"])
     await works(command, short(id));
   expect(await works("fork", short(id), "--at", "0", "--json")).toContain(id);
   await works("schedule", "add", "0 3 * * *", "--signal", short(id), "tick", "--id", "nightly-tick");

@@ -99,6 +99,10 @@ export const GROUPS = [
         summary: "Continue a paused session",
         load: async () => (await import("./unpause.ts")).unpause,
       },
+      title: {
+        summary: "Show or replace the title of a session",
+        load: async () => (await import("./people/title.ts")).title,
+      },
       budget: {
         summary: "Show or raise what a session and all sessions below it may spend",
         load: async () => (await import("./budget.ts")).budget,

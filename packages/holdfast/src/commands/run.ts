@@ -50,6 +50,11 @@ export const run: Command = {
       value: "ID",
       excludes: ["continue"],
     },
+    title: {
+      help: "one line about the session for people (default: the first line of its input)",
+      value: "TEXT",
+      excludes: ["continue"],
+    },
     continue: { help: "continue the newest unfinished session of this agent, if there is one" },
     budget: {
       help: "what the session and its children may spend, in units of usd, tokens, steps, turns, in all or per window (0.50usd/day); at the limit it is paused",

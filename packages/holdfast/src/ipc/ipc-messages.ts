@@ -57,6 +57,10 @@ const REQUESTS = {
     sessionId: sessionId
       .optional()
       .describe("An id of the host's own, under which a start is safe to repeat."),
+    title: z
+      .string()
+      .optional()
+      .describe("One line about the session for people, made of the input by default."),
     budget: budget.optional(),
     timeoutMs: z.int().min(1).optional().describe("The session is cancelled this long after its start."),
     persistence: z.enum(["full", "minimal"]).optional(),

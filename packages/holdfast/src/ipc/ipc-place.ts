@@ -33,8 +33,14 @@ export interface IpcPlace {
 }
 
 /** The wishes of a host for a session. */
-export function wishOf({ budget, timeoutMs, persistence, environment }: RequestOf<"start">): StartWish {
-  return defined({ budget, timeoutMs, persistence, environment });
+export function wishOf({
+  title,
+  budget,
+  timeoutMs,
+  persistence,
+  environment,
+}: RequestOf<"start">): StartWish {
+  return defined({ title, budget, timeoutMs, persistence, environment });
 }
 
 /** Why a runner ends. */

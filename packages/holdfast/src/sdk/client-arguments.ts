@@ -30,11 +30,14 @@ const token: OptionRule = {
   fits: (value) => typeof value === "string" && /^[\x21-\x7e]+$/.test(value),
 };
 
+const anyText = { expected: "a text", fits: (value: unknown) => typeof value === "string" };
+
 /** The options of each call that takes options, with their kinds. */
 const OPTIONS = {
   createClient: { url: text, token, insecure: flag, retryMs: patience },
   "sessions.start": {
     sessionId: text,
+    title: anyText,
     idempotencyKey: text,
     version: text,
     demands: {
@@ -82,6 +85,11 @@ export function checkClientOptions(given: unknown): void {
 /** @param what the argument: the name of a signal, the id of a session. @throws UsageError */
 export function checkText(call: string, what: string, given: unknown): void {
   if (!text.fits(given)) throw refused(call, what, given, text.expected);
+}
+
+/** @throws UsageError */
+export function checkTitle(given: unknown): void {
+  if (!anyText.fits(given)) throw refused("setTitle", "title", given, anyText.expected);
 }
 
 /** @returns an agent's name. @throws UsageError for what is neither an agent nor a name. */

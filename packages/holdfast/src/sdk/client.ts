@@ -32,7 +32,7 @@ import {
 import { budgetMessage, environmentMessage, type Session as SessionMessage } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
-import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./client-arguments.ts";
+import { checkClientOptions, checkOptions, checkText, checkTitle, nameOfAgent } from "./client-arguments.ts";
 import { CoordinatorCalls } from "./coordinator-calls.ts";
 import { onlyQuestionName } from "./only-question.ts";
 
@@ -52,6 +52,8 @@ export interface ClientOptions {
 export interface RemoteStartOptions {
   /** Your own id: starting the same id again finds the session, if it is the same that is asked for. */
   readonly sessionId?: string;
+  /** One line about the session for people, made of the input by default. */
+  readonly title?: string;
   /** Asked again under it, at any time and from anywhere, it is the same session. */
   readonly idempotencyKey?: string;
   /** A version of the agent, or a tag of it in the catalogue; the current one by default. */
@@ -78,6 +80,8 @@ export interface RemoteStartOptions {
 export interface RemoteStatus {
   readonly sessionId: string;
   readonly agent: string;
+  /** One line about the session for people. */
+  readonly title?: string;
   /** The status of the session, such as `working`. */
   readonly status: string;
   /** Why the session is paused. */
@@ -132,6 +136,8 @@ export interface RemoteSession<Output = unknown> {
     readonly graceMs?: number;
     readonly reason?: string;
   }): Promise<RemoteStatus>;
+  /** Replace its title. An empty text makes the title of the input again. */
+  setTitle(title: string): Promise<RemoteStatus>;
   /** Everything behind a position (from the beginning by default), then what is added, until it has ended. */
   events(options?: {
     readonly afterSeq?: number;
@@ -240,6 +246,10 @@ function sessionOver<Output>(calls: CoordinatorCalls, sessionId: string): Remote
       );
       return statusOf(message);
     },
+    async setTitle(title) {
+      checkTitle(title);
+      return statusOf(await calls.ask(() => service.setTitle({ sessionId, title })));
+    },
     events(options = {}) {
       checkOptions("events", options);
       const { afterSeq = -1, signal } = options;
@@ -281,15 +291,15 @@ async function resultOf(
 
 function startRequest(agent: Agent | string, input: unknown, options: RemoteStartOptions) {
   const name = nameOfAgent(agent);
-  const { sessionId, demands, priority, budget, timeoutMs, persistence, callback, environment, traceparent } =
-    options;
+  const { sessionId, title, demands, priority, budget, timeoutMs, persistence, callback } = options;
+  const { environment, traceparent } = options;
   const version = options.version ?? (typeof agent === "string" ? undefined : agent.version);
   const bytes = bytesOf(input, `input of agent "${name}"`);
   // sdk-client-1. The id or the key makes a repeated request start the same session.
   const idempotencyKey = options.idempotencyKey ?? (sessionId === undefined ? randomUUID() : undefined);
   return {
     agent: name,
-    ...defined({ agentVersion: version, input: bytes, sessionId, idempotencyKey }),
+    ...defined({ agentVersion: version, input: bytes, sessionId, idempotencyKey, title }),
     ...(demands === undefined ? {} : { demands: { ...demands } }),
     ...defined({ priority }),
     ...(budget === undefined ? {} : { budget: budgetMessage(checkBudget(budget)) }),
@@ -373,6 +383,7 @@ function recordedOf(error: NonNullable<SessionMessage["error"]>): RecordedError 
 function statusOf({
   sessionId,
   agent,
+  title,
   status,
   pauseReason,
   resumesAt,
@@ -385,6 +396,7 @@ function statusOf({
   return {
     sessionId,
     agent,
+    ...defined({ title }),
     status,
     ...defined({ pauseReason }),
     ...(resumesAt === undefined ? {} : { resumesAt: Number(resumesAt) }),

@@ -65,6 +65,7 @@ const KINDS: Readonly<Record<CommandName, "starts" | "passes" | "works">> = {
   answer: "passes",
   pause: "passes",
   unpause: "passes",
+  title: "passes",
   budget: "passes",
   cancel: "passes",
   delete: "works",

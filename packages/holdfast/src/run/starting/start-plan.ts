@@ -10,7 +10,7 @@
 // The stack works in the folder of its start. An agent that works where it is called is left to the stack in
 // that folder alone.
 
-import { isEnded, UsageError, type Session } from "@holdfast/core";
+import { defined, isEnded, UsageError, type Session } from "@holdfast/core";
 import type { AgentRecord } from "@holdfast/agents";
 import { agentSourceText } from "@holdfast/machine/agent-source";
 import { checkBounds, type StartOptions } from "@holdfast/runtime";
@@ -56,7 +56,7 @@ export interface SessionStart {
 /** The wishes that a caller may have for a session, whatever its agent. */
 export interface StartWish extends Pick<
   StartOptions,
-  "budget" | "timeoutMs" | "environment" | "traceparent"
+  "title" | "budget" | "timeoutMs" | "environment" | "traceparent"
 > {
   readonly persistence?: "full" | "minimal";
   /** Labels that its runner must have. */
@@ -97,6 +97,7 @@ export function wishOf(args: Arguments, env: Io["env"]): StartWish {
   const traceparent = env["TRACEPARENT"];
   const isTrace = traceparent !== undefined && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent);
   return {
+    ...defined({ title: args.text("title") }),
     ...readLimits(args),
     ...(persistence === undefined ? {} : { persistence }),
     ...(Object.keys(demands).length === 0 ? {} : { demands }),

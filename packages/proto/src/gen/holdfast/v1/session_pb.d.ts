@@ -223,6 +223,13 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
    * @generated from field: holdfast.v1.Quota quota = 36;
    */
   quota?: Quota | undefined;
+
+  /**
+   * One line about the session for people: the beginning of its request, or what a person wrote in its place.
+   *
+   * @generated from field: optional string title = 37;
+   */
+  title?: string | undefined;
 };
 
 /**

@@ -129,6 +129,13 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
    * @generated from field: holdfast.v1.Environment environment = 17;
    */
   environment?: Environment | undefined;
+
+  /**
+   * One line about the session for people. It is made of the input when it is absent.
+   *
+   * @generated from field: optional string title = 18;
+   */
+  title?: string | undefined;
 };
 
 /**
@@ -648,6 +655,29 @@ export declare type UnpauseRequest = Message<"holdfast.v1.UnpauseRequest"> & {
 export declare const UnpauseRequestSchema: GenMessage<UnpauseRequest>;
 
 /**
+ * @generated from message holdfast.v1.SetTitleRequest
+ */
+export declare type SetTitleRequest = Message<"holdfast.v1.SetTitleRequest"> & {
+  /**
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The session keeps its first line, of at most 80 characters.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
+};
+
+/**
+ * Describes the message holdfast.v1.SetTitleRequest.
+ * Use `create(SetTitleRequestSchema)` to create a new message.
+ */
+export declare const SetTitleRequestSchema: GenMessage<SetTitleRequest>;
+
+/**
  * @generated from message holdfast.v1.SetBudgetRequest
  */
 export declare type SetBudgetRequest = Message<"holdfast.v1.SetBudgetRequest"> & {
@@ -1149,6 +1179,16 @@ export declare const SessionService: GenService<{
   unpause: {
     methodKind: "unary";
     input: typeof UnpauseRequestSchema;
+    output: typeof SessionSchema;
+  },
+  /**
+   * Replaces the title, also of a session that has ended. An empty one is made of the input again.
+   *
+   * @generated from rpc holdfast.v1.SessionService.SetTitle
+   */
+  setTitle: {
+    methodKind: "unary";
+    input: typeof SetTitleRequestSchema;
     output: typeof SessionSchema;
   },
   /**
