@@ -83,6 +83,17 @@ test(
       expect(listed).toMatch(/one-\S*…\S* +input_required +asks +\S.* ago/);
     }
 
+    const shown = await onTerminal("top", [["q leaves", "q"]]);
+    expect(shown).toContain("Allow shell?");
+    expect(shown).toContain("\u001b[?1049l");
+    expect(shown).toContain("code 0");
+  },
+);
+
+test(
+  "a list of 80 columns has short ids and titles, and each command takes the short id",
+  { ...ofCampaign, timeout: 90_000 },
+  async () => {
     // A minted id is short on a terminal, and each command takes the short one.
     const input = JSON.stringify({ prompt: "Clean the build\u001b[2K folder\nand no other" });
     const { stdout } = await project.run("run", "asks.ts", "--input", input, "--park");
@@ -95,15 +106,10 @@ test(
     );
     for (const line of listed.split("\n").slice(0, 4)) expect(line.trimEnd().length).toBeLessThanOrEqual(80);
     expect(await onTerminal("top", [["q leaves", "q"]], 80)).toMatch(
-      new RegExp(`asks +Clean the bui\\S* +${short} `),
+      new RegExp(`asks +Clean the build folder +${short} +\\d+ s +Allow shell`),
     );
     expect((await project.run("list")).stdout).toContain(`${whole} `);
     expect(await onTerminal(`show ${short}`, [], 80)).toContain("Clean the build folder");
-
-    const shown = await onTerminal("top", [["q leaves", "q"]]);
-    expect(shown).toContain("Allow shell?");
-    expect(shown).toContain("\u001b[?1049l");
-    expect(shown).toContain("code 0");
   },
 );
 

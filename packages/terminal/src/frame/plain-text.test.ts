@@ -4,6 +4,7 @@ import {
   cutTo,
   coloured,
   duration,
+  age,
   fittedTable,
   jsonLine,
   localTime,
@@ -108,6 +109,25 @@ describe("text of ours", () => {
     expect(lines(Infinity)[1]).toContain(id);
     for (const columns of [40, 60, 80, 100, 120, 160])
       for (const line of lines(columns)) expect(line.length).toBeLessThanOrEqual(columns);
+  });
+
+  test("a column with a least width keeps it, and the last column gives way instead", () => {
+    const rows = [
+      ["SESSION", "TITLE", "UPDATED", "WAITS FOR"],
+      ["3f9a1c20", "Find the fault in the login of the shop", "5 min ago", "an answer to the question"],
+    ];
+    const [, line = ""] = fittedTable(rows, { columns: 50, id: 0, cutMark: "…", least: { 1: 24 } });
+    expect(line).toBe("3f9a1c20  Find the fault in the l…  5 min ago  an…");
+  });
+
+  test.each([
+    [0, "0 s"],
+    [59_999, "59 s"],
+    [60_000, "1 min"],
+    [47 * 3_600_000, "47 h"],
+    [48 * 3_600_000, "2 days"],
+  ])("an age of %i ms is %s in a column", (ms, text) => {
+    expect(age(ms)).toBe(text);
   });
 
   test("a row that is cut keeps its columns and its indentation, whatever stands in it", () => {
