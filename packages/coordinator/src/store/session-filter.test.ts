@@ -50,6 +50,11 @@ test("session-filter-2: only the beginning of a large input is searched", () => 
   expect(matches(session(1, { input: `"${"x".repeat(20_000)}needle"` }))).toBe(false);
 });
 
+test("a text is found in the title that a person wrote", () => {
+  expect(filterOf({ text: "SHOP" })!(session(1, { title: "The login of the shop" }))).toBe(true);
+  expect(filterOf({ text: "SHOP" })!(session(1))).toBe(false);
+});
+
 test("a session without an end has no time of end, and one without calls and budget no known cost", () => {
   expect(filterOf({ endedBefore: 5n })!(session(1))).toBe(false);
   expect(filterOf({ endedFrom: 5n })!(session(1, { endedAt: 5 }))).toBe(true);

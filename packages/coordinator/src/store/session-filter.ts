@@ -34,12 +34,12 @@ export function filterOf(filters: UnindexedFilters): Matches | undefined {
 }
 
 function hasText(wanted: string): Matches {
-  return ({ sessionId, agent, placement, status, waits, input, error }) => {
+  return ({ sessionId, title, agent, placement, status, waits, input, error }) => {
     const waited = waits.flatMap((wait) => [
       "name" in wait ? wait.name : undefined,
       "prompt" in wait ? wait.prompt : undefined,
     ]);
-    const texts = [sessionId, agent.name, placement?.owner, status, error?.message, ...waited];
+    const texts = [sessionId, title, agent.name, placement?.owner, status, error?.message, ...waited];
     const all = [...texts, input?.slice(0, INPUT_CHARS)]; // session-filter-2.
     return all.some((each) => each !== undefined && each.toLowerCase().includes(wanted));
   };

@@ -98,9 +98,10 @@ export class InboxReader {
     why: (session: Session) => string,
     isLocal: boolean,
   ): Promise<readonly OpenItem[]> {
-    const { sessionId, owner, updatedAt, endedAt, pauseReason, status, error } = session;
+    const { sessionId, title, owner, updatedAt, endedAt, pauseReason, status, error } = session;
     const path = [...(await this.#pathTo(session)), session.agent];
-    const common = { session, sessionId, path, principal: principalOf(owner, !isLocal) };
+    const about = title === undefined ? {} : { title };
+    const common = { session, sessionId, ...about, path, principal: principalOf(owner, !isLocal) };
     if (status === "failed")
       return [
         {

@@ -19,6 +19,8 @@ export interface Wait extends PlainWait {
 
 export interface Session {
   readonly sessionId: string;
+  /** One line about the session for people. */
+  readonly title?: string;
   readonly agent: string;
   readonly agentVersion: string;
   readonly status: Status;

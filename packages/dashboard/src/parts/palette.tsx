@@ -113,7 +113,7 @@ function screensFor(text: string, navigate: Navigate): readonly Choice[] {
   return screens.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));
 }
 
-/** The newest sessions with a text in their id, agent, input, question or error. */
+/** The newest sessions with a text in their id, title, agent, input, question or error. */
 function useFoundSessions(text: string): readonly Session[] {
   const [wanted, setWanted] = useState("");
   useEffect(() => {
@@ -156,14 +156,7 @@ function sessionsFor(text: string, found: readonly Session[], navigate: Navigate
 }
 
 function sessionName(session: Session): string {
-  const { agent, input, sessionId } = session;
-  const title = input === undefined || input === null ? "" : `: ${brief(inputText(input), 60)}`;
-  return `${brief(agent, 40)}${title} · ${statusText(session)} · ${sessionId}`;
-}
-
-/** The request of a person, or the input as JSON. */
-function inputText(input: unknown): string {
-  if (typeof input === "string") return input;
-  const { text } = input as { readonly text?: unknown };
-  return typeof text === "string" ? text : JSON.stringify(input);
+  const { agent, title, sessionId } = session;
+  const about = title === undefined ? "" : `: ${brief(title)}`;
+  return `${brief(agent, 40)}${about} · ${statusText(session)} · ${sessionId}`;
 }

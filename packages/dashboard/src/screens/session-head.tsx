@@ -20,7 +20,7 @@ interface HeadProps {
 }
 
 export function SessionHead({ session, timeline }: HeadProps) {
-  const { sessionId, agent, error, input, output, status } = session;
+  const { sessionId, title, agent, error, input, output, status } = session;
   const about = useAbout();
   const isLocal = about?.isLocal ?? true;
   const runnerName = useRunnerName(session.runnerId, about?.kind === "admin");
@@ -32,6 +32,7 @@ export function SessionHead({ session, timeline }: HeadProps) {
     <header className="max-h-[45%] shrink-0 space-y-2 overflow-auto px-3 py-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <h1 className="text-lg font-semibold">{brief(agent, 80)}</h1>
+        {title === undefined ? null : <p className="min-w-0 text-lg break-words">{brief(title)}</p>}
         <StatusMark session={session} />
         <div className="ml-auto flex flex-wrap justify-end gap-2">
           <Actions session={session} />

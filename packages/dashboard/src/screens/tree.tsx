@@ -119,7 +119,10 @@ function Node({ session, open, at }: NodeProps) {
         >
           {brief(agent, 80)}
         </Link>
-        <span className="hidden font-mono text-xs text-soft md:inline">{sessionId}</span>
+        {session.title === undefined ? null : (
+          <span className="min-w-0 truncate">{brief(session.title)}</span>
+        )}
+        <span className="hidden font-mono text-xs text-soft lg:inline">{sessionId}</span>
         <span className="min-w-0 truncate text-[13px] text-soft">
           {brief(nodeFacts({ progress }).join(", "), 200)}
         </span>

@@ -108,9 +108,9 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
     `performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/v1/sessions?status=paused&limit=500")).length`,
   );
   expect(streams).toBeLessThan(5); // Nothing has changed, so nothing was read again and again.
-  const running = project.start(["run", HOSTILE]);
+  const running = project.start(["run", HOSTILE, "--title", "Ship \u202ethe build"]);
   const id = await running.sessionId();
-  await page.getByRole("article").waitFor();
+  await page.getByRole("article").getByText("Ship the build").waitFor();
   await expect.poll(() => page.title(), { timeout: 15_000 }).toBe("(1) Holdfast");
   const action = (await page.getByTestId("action").textContent())!;
   expect(action).toMatch(/^git push origin main && echo x{3000} && rm -rf .\/build # \\u\{202e\}exe.txt$/);
@@ -120,6 +120,7 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   await page.keyboard.press("Enter");
   await page.getByRole("tab", { name: "timeline" }).waitFor();
   expect(page.url()).toContain(`/ui/sessions/${id}`);
+  await page.locator("header").getByText("Ship the build").waitFor();
   await page.getByText("2 attempts", { exact: true }).waitFor();
   expect(await violations()).toEqual([]);
   await page.keyboard.press("c");

@@ -88,7 +88,7 @@ function ItemHeader(props: {
   readonly onCheck: () => void;
 }) {
   const { item, isChecked, onCheck } = props;
-  const { kind, path, sessionId, since } = item;
+  const { kind, path, title, sessionId, since } = item;
   const now = useNow();
   return (
     <header className="flex flex-wrap items-baseline gap-x-3 text-soft">
@@ -109,6 +109,7 @@ function ItemHeader(props: {
       <Link to="/sessions/$id" params={{ id: sessionId }} className="font-medium text-text hover:underline">
         {path.map((name) => brief(name, 60)).join(" › ")}
       </Link>
+      {title === undefined ? null : <span className="min-w-0 truncate text-text">{brief(title)}</span>}
       <span className="ml-auto" title={dateText(since)}>
         {ago(since, now)}
       </span>

@@ -1,7 +1,7 @@
 // Notifications of the browser about new items of the inbox.
 //
 //   - The browser asks for the permission only after a click on the button.
-//   - A notification names agents and no content: others may see the screen.
+//   - A notification names the agents and the title, and no question: others may see the screen.
 //   - It comes only while the page is hidden, and once for each item.
 
 import { useEffect, useRef, useState } from "react";
@@ -35,7 +35,9 @@ export function useNotifications(inbox: Inbox | undefined, open: (id: string) =>
     const fresh = inbox.items.filter(({ id }) => !before.has(id));
     const [first] = fresh;
     if (first === undefined) return;
-    const who = fresh.length === 1 ? brief(first.path.join(" > "), 80) : `${fresh.length} sessions`;
+    const about = first.title === undefined ? "" : ` (${brief(first.title)})`;
+    const who =
+      fresh.length === 1 ? `${brief(first.path.join(" > "), 80)}${about}` : `${fresh.length} sessions`;
     const notification = new Notification("Holdfast", {
       body: `${who} ${fresh.length === 1 ? "waits" : "wait"} for you`,
       tag: "holdfast-inbox",

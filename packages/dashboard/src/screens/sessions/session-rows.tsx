@@ -115,7 +115,7 @@ const Row = memo(function Row(props: {
   readonly now: number;
 }) {
   const { session, onFocus, isLocal, now } = props;
-  const { sessionId, agent, updatedAt, depth, children } = session;
+  const { sessionId, title, agent, updatedAt, depth, children } = session;
   const { cost, below } = spentTexts(session);
   const why = whyText(session, isLocal);
   return (
@@ -130,11 +130,12 @@ const Row = memo(function Row(props: {
         <span className="w-52 shrink-0 truncate max-sm:w-auto max-sm:max-w-[38%]">
           <StatusMark session={session} />
         </span>
-        <span className="truncate font-medium">
+        <span className="max-w-[45%] shrink-0 truncate font-medium">
           {depth > 0 ? <span className="text-soft">{"└ "}</span> : null}
           {brief(agent, 80)}
         </span>
-        <span className="hidden truncate font-mono text-xs text-soft md:inline">{sessionId}</span>
+        {title === undefined ? null : <span className="truncate">{brief(title)}</span>}
+        <span className="hidden truncate font-mono text-xs text-soft lg:inline">{sessionId}</span>
         <span className="ml-auto shrink-0 text-soft" title={dateText(updatedAt)}>
           {cost === "" ? "" : `${cost} · `}
           {below === "" ? null : <span className="max-sm:hidden">{below} with those below · </span>}
