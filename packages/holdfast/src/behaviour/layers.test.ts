@@ -107,6 +107,30 @@ test("a denial of the root for an agent of OpenCode holds in a package that allo
   expect(shown.permissions).toContainEqual({ decision: "deny", tool: "edit_file", pattern: "inner/**" });
 });
 
+test("restricting settings and denials by answers of the root hold in a package that is a project of its own", async () => {
+  project.write("repo/.holdfast/config.json", JSON.stringify({ strictBounds: true }));
+  project.script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "shell", input: { command: "touch made" } }] }
+      : { text: "Done." };
+  const inRoot = (...args: string[]) => project.finish(args, { folder: "repo" });
+  await inRoot("agents", "trust");
+  const limit = ["--budget", "1000000tokens"];
+  const first = await inRoot("run", "top", "Go.", "--park", "--session", "one", ...limit);
+  expect(first.stdout + first.stderr).toContain("Allow shell: touch made?");
+  expect((await inRoot("approve", "one", "--no", "--for", "project")).code).toBe(0);
+  expect((await inRoot("resume", "one")).code).toBe(0);
+
+  project.write(`${WEB}/.holdfast/config.json`, JSON.stringify({ strictBounds: false }));
+  await inWeb("agents", "trust");
+  expect((await inWeb("config", "get", "strictBounds")).stdout.trim()).toBe("true");
+  const second = await inWeb("run", "both", "Go.", "--park", ...limit);
+  expect([second.code, second.stdout + second.stderr]).toEqual([
+    0,
+    expect.not.stringContaining("Allow shell"),
+  ]);
+});
+
 test("a session in the root has the files of the root alone, and the note names a way to those of a package", async () => {
   await project.finish(["agents", "trust"], { folder: "repo" });
   const { stdout } = await project.finish(["agents", "check"], { folder: "repo" });

@@ -167,12 +167,22 @@ export interface Given<T> {
   readonly from?: string;
 }
 
-/** The setting of the first file that has it. @throws HoldfastError `policy_denied`. */
+/**
+ * The setting of the first file that has it, or of a folder above the project that only takes something away.
+ *
+ * @throws HoldfastError `policy_denied`.
+ */
 function fromFiles<Key extends keyof Config>(
   key: Key,
   project: string,
   io: Pick<Io, "cwd" | "env">,
 ): Given<NonNullable<Config[Key]>> | undefined {
+  for (const layer of findLayers(project, project, io).slice(1)) {
+    const from = join(layer, FOLDER, "config.json");
+    const value = readConfig(from)[key];
+    if (value !== undefined && SETTING_RULES[key].countsUntrusted(value))
+      return { value, origin: "project_file", from };
+  }
   for (const [origin, from] of configFiles(project, io)) {
     const config = readConfig(from);
     const value = config[key];
