@@ -249,7 +249,7 @@ export class Machine {
       projectRules: projectRulesOf(places, this.#options.user),
     });
     const procedural = { calls, environment, workspace: sandboxes.open, place };
-    const parts = { loop, serverSecrets, made: new Map(), procedural };
+    const parts = { loop, commandSecrets, serverSecrets, made: new Map(), procedural };
     this.#loops.set(root, parts);
     return parts;
   }
@@ -283,6 +283,8 @@ export class Machine {
 /** A loop, and the parts of it that agents without a model use, too. */
 interface LoopOfRoot {
   readonly loop: ModelLoop;
+  /** Names of secrets that its commands may get. It grows as agents are made. */
+  readonly commandSecrets: string[];
   /** Names of secrets that its MCP servers may get. It grows as agents are made. */
   readonly serverSecrets: string[];
   /** agent-tree-1. The agents that were made, by their contents. */
@@ -345,8 +347,10 @@ async function makeAgent(
   if (sandbox !== null) tree.sandboxes.add(sandbox);
   refuseFreeShell(record);
   const { loop, procedural } = parts;
-  if (isProcedural(record))
+  if (isProcedural(record)) {
+    parts.commandSecrets.push(...tree.variables.secretsOf(record));
     return definition(parts, record, version, [], () => tree.procedural(record, procedural, version));
+  }
   const hooked = tree.withHooks(record);
   // An agent that the file itself defines has the version of the file.
   const versionOf = (child: AgentRecord) => (child.source.path === source.path ? version : undefined);

@@ -66,6 +66,19 @@ test("a script without required parameters needs no input, and one with them say
   expect(missing.stderr).toContain("must have required property 'file'");
 });
 
+test("a script that is the whole agent gets a secret among its variables, and no record has the value", async () => {
+  writeScript(project, "use", 'test "$TOKEN" = t0ken-of-the-script && echo "used $TOKEN"', {
+    parameters_schema: { properties: {} },
+  });
+  writeAgent("user", "use", "  environment: [staging]\n  variables: [TOKEN]\n");
+  await run("env", "set", "staging", "TOKEN", "--secret");
+  await run("agents", "trust");
+  const variables = { ...env(), TOKEN: "t0ken-of-the-script" };
+  const done = await project.finish(["run", "user", "--session", "u1"], { stdin: "", env: variables });
+  expect(done.code, done.stderr).toBe(0);
+  expect(done.stdout.trim()).toBe("used [secret]");
+});
+
 test("a folder of the type procedural runs its script", ofCampaign, async () => {
   const fields = { name: "folder-words", description: "Counts.", type: "procedural", script: "count" };
   project.write("agents/folder-words/agent.json", JSON.stringify(fields));
