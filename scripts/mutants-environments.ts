@@ -74,6 +74,22 @@ export const ENVIRONMENT_MUTANTS = [
     test: "a start is refused without an environment that the agent or the start names",
   },
   {
+    name: "environments: a token for some projects starts no session of another one",
+    marker: "project-of-other-tokens",
+    part: "projects === undefined",
+    becomes: "projects !== null",
+    tests: [STORED],
+    test: "a token for some projects starts sessions of them alone, in every way",
+  },
+  {
+    name: "environments: an agent at work takes those of no other project",
+    marker: "project-of-a-child",
+    part: "session.placement,",
+    becomes: "first,",
+    tests: [STORED],
+    test: "a session below another one has the project of the first, whatever it demands itself",
+  },
+  {
     name: "environments: a secret belongs to one session",
     marker: "secret-of-another-session",
     part: 'this.#known.get(sessionId ?? "")',

@@ -326,11 +326,11 @@ async function authenticate(host: ServiceHost, text: string): Promise<Authentica
 }
 
 function callerWith(token: StoredToken): Caller {
-  const { kind, name, user, runnerId, sessionId } = token;
+  const { kind, name, user, projects, runnerId, sessionId } = token;
   return {
     kind,
     name: user !== undefined && kind === "user" ? user : (sessionId ?? runnerId ?? name),
     tokenId: tokenId(token),
-    ...defined({ owner: user }),
+    ...defined({ owner: user, projects }),
   };
 }

@@ -10,7 +10,7 @@ import {
   type FakeClaim,
   type FakeRunner,
   type Fleet,
-  type Person,
+  Person,
 } from "../testing/fleet.ts";
 
 const [KEY, NEXT_KEY] = ["first key ".repeat(5), "second key ".repeat(5)];
@@ -273,6 +273,15 @@ describe("a release", () => {
     expect(texts).not.toContain("environment.release");
   });
 
+  test("a session below another one has the project of the first, whatever it demands itself", async () => {
+    const first = await bob.start({ agent: "greeter", ...SHOP });
+    const runner = await fleet.runner({ agents: ["helper"], labels: { project: "bank" } });
+    await set(fleet.admin, "staging", [secret("TOKEN", "of-the-bank")], { project: "bank" });
+    await bob.start({ agent: "helper", parentSessionId: first, demands: { project: "bank" } });
+    const [claim] = (await runner.poll()).claims;
+    expect(valuesOf(await ask(runner, claim!))).toMatchObject({ staging: { TOKEN: "of-the-project" } });
+  });
+
   test("an agent that is not in the catalogue gets nothing", async () => {
     const runner = await fleet.runner({ agents: ["greeter"] });
     await ada.start();
@@ -356,6 +365,53 @@ describe("starts", () => {
     expect([status, body.code]).toEqual([409, "secret_key"]);
     await bare.close();
   });
+});
+
+test("a token for some projects starts sessions of them alone, in every way", async () => {
+  const made = await fleet.admin.post("/v1/tokens", { kind: "user", name: "eve", projects: ["shop"] });
+  expect(made.body.token).toMatchObject({ owner: "eve", projects: ["shop"] });
+  const eve = new Person(fleet.url, made.body.secret as string);
+  const begin = (demands: object): Promise<Answer> => eve.post("/v1/sessions", { agent: "greeter", demands });
+  for (const demands of [{}, { project: "shop" }, { zone: "eu" }])
+    expect((await begin(demands)).status).toBe(201);
+  const refused = await begin({ project: "bank" });
+  expect([refused.status, refused.body.code]).toEqual([403, "insufficient_scope"]);
+  const start = { agent: "greeter", demands: { project: "bank" } };
+  expect((await eve.call("PUT", "/v1/schedules/nightly", { cron: "0 3 * * *", start })).status).toBe(403);
+  const everywhere = await fleet.admin.post("/v1/tokens", { kind: "user", name: "eve" });
+  const origin = await new Person(fleet.url, everywhere.body.secret as string).start({
+    demands: { project: "bank" },
+  });
+  expect((await eve.post(`/v1/sessions/${origin}/fork`, {})).status).toBe(403);
+  const placement = { demands: { project: "bank" } };
+  const creation = {
+    type: "create_session",
+    sessionId: "two",
+    agent: { name: "greeter", version: "1" },
+    seed: 1,
+    flags: 0,
+    format: 1,
+    placement,
+  };
+  expect((await eve.post("/v1/storage/commit", { changes: [creation] })).status).toBe(403);
+  const schedule = {
+    scheduleId: "often",
+    cron: "* * * * *",
+    timeZone: "UTC",
+    nextAt: 1,
+    isPaused: false,
+    createdAt: 1,
+    action: { type: "start", agent: { name: "greeter", version: "1" }, placement },
+  };
+  expect(
+    (await eve.post("/v1/storage/commit", { changes: [{ type: "put_schedule", schedule }] })).status,
+  ).toBe(403);
+  expect((await ada.post("/v1/sessions", { agent: "greeter", demands: { project: "bank" } })).status).toBe(
+    201,
+  );
+  expect(
+    (await fleet.admin.post("/v1/tokens", { kind: "admin", name: "x", projects: ["shop"] })).status,
+  ).toBe(422);
 });
 
 test("a claim whose lease has passed releases nothing", async () => {

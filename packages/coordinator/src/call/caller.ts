@@ -16,6 +16,8 @@ export interface Caller {
   readonly tokenId: string;
   /** The only user whose objects the caller may see; for a user, the same as `name`. */
   readonly owner?: string;
+  /** The only projects that the caller's sessions may demand; any when absent. */
+  readonly projects?: readonly string[];
 }
 
 export type Authenticated =

@@ -53,6 +53,8 @@ export interface StoredToken {
    * The user of a user token, or the only owner whose sessions a runner takes that registers with this token.
    */
   readonly user?: string;
+  /** The only projects that sessions of a user token may demand; any when absent. */
+  readonly projects?: readonly string[];
   /** The runner, for a runner token or a job token. */
   readonly runnerId?: string;
   /** The session and claim that a job token is valid for. */
@@ -91,6 +93,7 @@ export interface NewToken {
   readonly kind: TokenKind;
   readonly name: string;
   readonly user?: string;
+  readonly projects?: readonly string[];
   readonly runnerId?: string;
   readonly sessionId?: string;
   readonly claimToken?: number;

@@ -37,7 +37,7 @@ import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../store/registry.ts";
 import { time } from "./session-message.ts";
-import { projectOf } from "./environments/project-of.ts";
+import { projectOf, refuseForeignProject } from "./environments/project-of.ts";
 import { ownSession } from "./session-scope.ts";
 import { noTaskAgent, placementOf, refuseInactive, refuseTooLate, versionFor } from "./session-start.ts";
 
@@ -151,6 +151,7 @@ async function actionOf(
     const input = textOf(start.input, "start.input");
     refuseIfLarge(input, "start.input", LIMITS.payloadChars);
     const placement = placementOf(start, undefined);
+    refuseForeignProject(caller, placement, "start.demands");
     await refuseInactive(host, start.agent);
     const version = await versionFor(host, start);
     const owner = caller.kind === "user" ? caller.name : undefined;

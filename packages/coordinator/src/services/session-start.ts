@@ -45,7 +45,7 @@ import { taskAgent } from "../store/registry.ts";
 import { textOf } from "../call/json-field.ts";
 import type { Call } from "../call/call.ts";
 import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.ts";
-import { projectOf } from "./environments/project-of.ts";
+import { projectOf, refuseForeignProject } from "./environments/project-of.ts";
 import { childrenOf, ownerFor, ownSession } from "./session-scope.ts";
 
 /** The change that a request asks for. */
@@ -66,6 +66,7 @@ export async function creationOf(
   const given = request.budget === undefined ? undefined : checkBudget(budgetOf(request.budget));
   const sessionId = idOf(host, request, owner);
   const placement = placementOf(request, owner);
+  refuseForeignProject(call.caller, placement, "demands");
   const version = await versionFor(host, request);
   const start = { agent: { name: request.agent, version }, placement };
   // The session that asked for a queued task pays for it.

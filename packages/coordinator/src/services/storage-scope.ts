@@ -27,6 +27,7 @@ import {
 import type { Caller } from "../call/caller.ts";
 import { LEASE_MS_MAX } from "../store/store-time.ts";
 import type { ServiceHost } from "./service-host.ts";
+import { refuseForeignProject } from "./environments/project-of.ts";
 import { mayTouch } from "./session-scope.ts";
 import { versionOf } from "./session-start.ts";
 
@@ -88,9 +89,12 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
       if (await hasForeign(host, caller, [change], change.sessionId)) return NOT_FOUND;
       return { change: ownedCreation(caller, change) };
     case "import_session":
+      refuseForeignProject(caller, change.session.placement, "session.placement.demands");
       if (await hasForeignConversation(host, caller, [change])) return NOT_FOUND;
       return { change: ownedImport(host, caller, change) };
     case "import_tree": {
+      for (const { session } of change.sessions)
+        refuseForeignProject(caller, session.placement, "session.placement.demands");
       if (await hasForeignConversation(host, caller, change.sessions)) return NOT_FOUND;
       const sessions = change.sessions.map((imported) => ownedImport(host, caller, imported));
       return { change: { ...change, sessions } };
@@ -116,6 +120,9 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
       const { scheduleId } = change.schedule;
       const known = await scheduleOwner(host, scheduleId);
       if (known !== undefined && known.owner !== caller.name) return NOT_FOUND;
+      const { action } = change.schedule;
+      if (action.type === "start")
+        refuseForeignProject(caller, action.placement, "schedule.action.placement");
       return { change: { ...change, schedule: { ...change.schedule, owner: caller.name } } };
     }
     case "remove_schedule":
@@ -214,6 +221,7 @@ async function hasForeign(
   ownId: string,
 ): Promise<boolean> {
   const creations = effects.filter((effect) => effect.type === "create_session");
+  for (const { placement } of creations) refuseForeignProject(caller, placement, "placement.demands");
   if (creations.length === 0) return false;
   const ids = new Set(creations.flatMap(referencesOf));
   for (const { first } of creations)

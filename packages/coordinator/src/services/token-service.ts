@@ -26,12 +26,17 @@ export class TokenService implements ServiceImpl<typeof Contract> {
     this.#clock = clock;
   }
 
-  async create({ kind, name, ttlMs, owner }: CreateTokenRequest, context: HandlerContext) {
+  async create({ kind, name, ttlMs, owner, projects }: CreateTokenRequest, context: HandlerContext) {
     const isRegistration = kind === "registration";
     if (owner !== undefined && !isRegistration)
       throw new UsageError(`a token of the kind "${kind}" has no owner other than its name`, {
         at: "owner",
         fix: 'leave the owner out, or ask for a token of the kind "registration"',
+      });
+    if (projects.length > 0 && kind !== "user")
+      throw new UsageError(`a token of the kind "${kind}" is for no project`, {
+        at: "projects",
+        fix: 'leave the projects out, or ask for a token of the kind "user"',
       });
     const ttl = lifeOf(ttlMs, isRegistration, this.#clock.now());
     const { text, token } = await this.#tokens.create(
@@ -39,6 +44,7 @@ export class TokenService implements ServiceImpl<typeof Contract> {
         kind: kind as "admin" | "user" | "registration",
         name,
         ...(kind === "user" ? { user: name } : owner === undefined ? {} : { user: owner }),
+        ...(projects.length === 0 ? {} : { projects }),
         ...defined({ ttlMs: ttl }),
       },
       auditOf(callOf(context), "token.create", ""),
@@ -83,12 +89,13 @@ function lifeOf(ttlMs: bigint | undefined, isRegistration: boolean, now: number)
 }
 
 function tokenMessage(token: StoredToken): MessageInitShape<typeof TokenSchema> {
-  const { kind, name, user, runnerId, createdAt, expiresAt, lastUsedAt } = token;
+  const { kind, name, user, projects = [], runnerId, createdAt, expiresAt, lastUsedAt } = token;
   return {
     tokenId: tokenId(token),
     kind,
     name,
     ...defined({ owner: user, runnerId }),
+    projects: [...projects],
     createdAt: BigInt(createdAt),
     ...(expiresAt === undefined ? {} : { expiresAt: BigInt(expiresAt) }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt: BigInt(lastUsedAt) }),

@@ -81,6 +81,16 @@ test("wrong calls are refused, and no error repeats a value", async () => {
   expectError(await call(coordinator.adminToken, ["env", "list"]), 2, "E_USAGE", ["name a project"]);
 });
 
+test("a token of a user is made for some projects", async () => {
+  const create = ["token", "create", "eve", "--project", "shop", "--project", "bank", "--json"];
+  const made = JSON.parse((await call(coordinator.adminToken, create)).stdout);
+  expect(made).toMatchObject({ owner: "eve", projects: ["shop", "bank"] });
+  const start = ["run", "--agent", "greeter", "--input", "1", "--demand", "project=other"];
+  expectError(await call(made.token, start), 5, "E_INSUFFICIENT_SCOPE", [
+    "not for sessions of the project other",
+  ]);
+});
+
 test("the files of the database have no value in the clear", ofCampaign, async () => {
   await call(
     coordinator.adminToken,

@@ -7,7 +7,7 @@ export const token: Command = {
     create: {
       does: "make a token, and write it once",
       takes: [NAME_ARGUMENT],
-      options: ["kind", "owner", "ttl", "output"],
+      options: ["kind", "owner", "project", "ttl", "output"],
     },
     list: { does: "all tokens, without their text" },
     revoke: { does: "revoke it at once", takes: [{ name: "ID", is: "the token's id" }] },
@@ -28,6 +28,11 @@ export const token: Command = {
     owner: {
       help: "for a registration token: the only user whose sessions the runner may claim",
       value: "USER",
+    },
+    project: {
+      help: "for a user's token: a project that its sessions may demand; it may be given more than once (default: any)",
+      value: "NAME",
+      repeats: true,
     },
     ttl: {
       help: "how long the token is valid, such as 30m, 12h or 90d; a registration token for an hour at most",

@@ -29,6 +29,7 @@ export async function createToken(name: string, args: Arguments, io: Io): Promis
       name,
       ...(ttlMs === undefined ? {} : { ttlMs: BigInt(ttlMs) }),
       ...defined({ owner }),
+      projects: [...args.texts("project")],
     }),
   );
   try {
@@ -82,12 +83,13 @@ function at(ms: number | undefined): string {
 }
 
 function tokenJson(token: Token) {
-  const { tokenId, kind, name, owner, runnerId, createdAt, expiresAt, lastUsedAt } = token;
+  const { tokenId, kind, name, owner, runnerId, projects, createdAt, expiresAt, lastUsedAt } = token;
   return {
     tokenId,
     kind,
     name,
     ...defined({ owner, runnerId }),
+    ...(projects.length === 0 ? {} : { projects }),
     createdAt: Number(createdAt),
     ...(expiresAt === undefined ? {} : { expiresAt: Number(expiresAt) }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt: Number(lastUsedAt) }),

@@ -1,12 +1,17 @@
-// `projectOf`: the project that a session belongs to, whose environments it has.
+// `projectOf`: the project that a session belongs to, whose environments it has. `refuseForeignProject`: a caller
+// whose token is for some projects starts no session of another one.
 
-import type { Session } from "@holdfast/core";
+import { HoldfastError, type Placement, type Session } from "@holdfast/core";
+import type { Caller } from "../../call/caller.ts";
 import type { ServiceHost } from "../service-host.ts";
 
 /** The demand by which a start says to which project its session belongs. */
 const PROJECT_DEMAND = "project";
 
-/** The project of a session, which the sessions below it belong to as well. */
+/**
+ * The project that the first session of a tree demands. An agent at work starts the sessions below it, and could
+ * otherwise take the environments of another project.
+ */
 export async function projectOf(
   { storage }: Pick<ServiceHost, "storage">,
   {
@@ -18,13 +23,29 @@ export async function projectOf(
   },
 ): Promise<string | undefined> {
   const seen = new Set<string>();
-  let project = placement?.demands?.[PROJECT_DEMAND];
-  for (let above = parent?.sessionId; project === undefined && above !== undefined && !seen.has(above);) {
+  let [first, above] = [placement, parent?.sessionId];
+  while (above !== undefined && !seen.has(above)) {
     seen.add(above); // Imported rows may form a cycle of parents.
     const session: Session | undefined = await storage.reader.session(above);
     if (session === undefined || session.placement?.owner !== placement?.owner) return undefined;
-    project = session.placement?.demands?.[PROJECT_DEMAND];
-    above = session.parent?.sessionId;
+    // mutant: project-of-a-child
+    [first, above] = [session.placement, session.parent?.sessionId];
   }
-  return project;
+  return first?.demands?.[PROJECT_DEMAND];
+}
+
+/** @param at the place of the demands in the request. @throws HoldfastError `insufficient_scope` */
+export function refuseForeignProject(
+  { projects }: Pick<Caller, "projects">,
+  placement: Placement | undefined,
+  at: string,
+): void {
+  const project = placement?.demands?.[PROJECT_DEMAND];
+  // mutant: project-of-other-tokens
+  if (projects === undefined || project === undefined || projects.includes(project)) return;
+  throw new HoldfastError("insufficient_scope", `the token is not for sessions of the project ${project}`, {
+    at,
+    expected: `one of ${projects.join(", ")}, or no project`,
+    fix: "demand another project, or have an admin make a token for this one",
+  });
 }

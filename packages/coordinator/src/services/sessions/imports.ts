@@ -12,8 +12,10 @@ import {
   refuseIfLarge,
   type Session,
   UsageError,
+  importedBy,
 } from "@holdfast/core";
 import type { ForkRequest } from "@holdfast/proto";
+import { refuseForeignProject } from "../environments/project-of.ts";
 import { auditOf, type Call } from "../../call/call.ts";
 import { textOf } from "../../call/json-field.ts";
 import {
@@ -51,6 +53,8 @@ export async function storeImported(
   call: Call,
 ): Promise<Session> {
   const { sessionId } = change;
+  for (const { session } of importedBy(change))
+    refuseForeignProject(call.caller, session.placement, "session.placement.demands");
   const result: ChangeResult = await audited(host, change, auditOf(call, action, sessionObject(change)));
   switch (result.status) {
     case "created": {

@@ -41,6 +41,13 @@ export declare type CreateTokenRequest = Message<"holdfast.v1.CreateTokenRequest
    * @generated from field: optional string owner = 4;
    */
   owner?: string | undefined;
+
+  /**
+   * For a user: the only projects that its sessions may demand (the demand `project`); any project when empty.
+   *
+   * @generated from field: repeated string projects = 5;
+   */
+  projects: string[];
 };
 
 /**
@@ -120,6 +127,13 @@ export declare type Token = Message<"holdfast.v1.Token"> & {
    * @generated from field: optional string runner_id = 8;
    */
   runnerId?: string | undefined;
+
+  /**
+   * As it was created.
+   *
+   * @generated from field: repeated string projects = 9;
+   */
+  projects: string[];
 };
 
 /**
