@@ -74,7 +74,7 @@ function itemMessage(item: StoredItem): MessageInitShape<typeof CatalogueItemSch
     current,
     active: isActive,
     tags: { ...tags },
-    versions: versions.map(({ hash, at, by, environments, variables }) => ({
+    versions: versions.map(({ hash, at, by, environments = [], variables = [] }) => ({
       hash,
       pushedAt: BigInt(at),
       pushedBy: by,

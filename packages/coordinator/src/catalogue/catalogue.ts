@@ -33,7 +33,7 @@ export interface StoredItem {
   readonly versions: readonly StoredVersion[];
 }
 
-interface StoredVersion extends Declared {
+interface StoredVersion extends Partial<Declared> {
   readonly hash: string;
   readonly at: number;
   readonly by: string;
@@ -271,7 +271,10 @@ export function versionOfItem({ tags, versions }: StoredItem, text: string): str
 
 /** The environments and variables of a session's version of its agent; `undefined` for an agent that is not in the catalogue. */
 export function declaredBy(item: StoredItem | undefined, version: string): Declared | undefined {
-  return item?.versions.find(({ hash }) => offeredVersion(hash) === version);
+  const found = item?.versions.find(({ hash }) => offeredVersion(hash) === version);
+  if (found === undefined) return undefined;
+  const { environments = [], variables = [] } = found;
+  return { environments, variables };
 }
 
 /** The version by which runners offer a content: the beginning of its hash. */

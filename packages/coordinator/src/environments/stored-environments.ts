@@ -269,7 +269,7 @@ function prefixOf({ kind, name }: EnvironmentOwner): string {
 }
 
 /** The identity of an environment in its document, in its encryption and in the audit. */
-export function idOf(owner: EnvironmentOwner, name: string): string {
+function idOf(owner: EnvironmentOwner, name: string): string {
   return `${prefixOf(owner)}${name}`;
 }
 

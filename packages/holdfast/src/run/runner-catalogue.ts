@@ -84,7 +84,10 @@ export async function coordinatorEnvironments(
   io: Io,
 ): Promise<{ readonly environments?: SessionEnvironments; readonly machine?: Machine }> {
   if (agentFiles?.coordinatorEnvironments !== true) return {};
-  const environments = new SessionEnvironments((values) => holdSecrets(values, io));
+  const held = holdSecrets([], io);
+  const environments = new SessionEnvironments((values) => {
+    for (const value of values) held.add(value);
+  });
   const { newMachine } = await import("../agents/this-machine.ts");
   const machine = newMachine({ cwd, env: io.env }, (sessionId) => environments.of(sessionId));
   return { environments, machine };

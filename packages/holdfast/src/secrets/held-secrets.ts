@@ -9,7 +9,8 @@ import { writeFileSync } from "node:fs";
 import { Redactor } from "@holdfast/system";
 import type { Io } from "@holdfast/terminal/frame/command";
 
-export function holdSecrets(values: Iterable<string>, io: Pick<Io, "filterOutput">): void {
+/** @returns the redactor of these values, to which later ones are added. */
+export function holdSecrets(values: Iterable<string>, io: Pick<Io, "filterOutput">): Redactor {
   const redactor = new Redactor(values);
   // mutant: output-not-redacted
   io.filterOutput((text) => redactor.text(text));
@@ -19,4 +20,5 @@ export function holdSecrets(values: Iterable<string>, io: Pick<Io, "filterOutput
   } catch {
     // Another system, or a kernel without core files.
   }
+  return redactor;
 }

@@ -1,8 +1,8 @@
 // `SessionEnvironments`: the environments that the coordinator has released for sessions of this runner, and the
 // source of their secrets.
 //
-//   - Values are in memory alone, and only while the runner holds the session by the claim of their release. A
-//     further claim asks again, so that it has the values of then.
+//   - Values are in memory alone. A task gets them while the runner holds the session by the claim of their
+//     release. A further claim asks again, so that it has the values of then. Redactors keep them longer.
 //   - They are asked for before the first task of a claim, and only for agents of the catalogue that may have them.
 //   - A secret belongs to one session. No other session gets it, also not one of the same person.
 //   - A coordinator that is away is asked again. A coordinator without the right key pauses the session.
