@@ -120,14 +120,32 @@ async function asFileAgent(
   io: AgentSearch,
   options: Omit<LoadOptionsOfFile, "root" | "sandbox"> = {},
 ): Promise<FileAgent | undefined> {
-  if (!namesAgentFile(path, io.cwd)) return undefined;
+  return namesAgentFile(path, io.cwd) ? agentOfFile(path, io, options) : undefined;
+}
+
+/**
+ * The agent of an agent file, with the settings of the user.
+ *
+ * @param file its name or path, or the record that a session has of it.
+ */
+export async function agentOfFile(
+  file: string | AgentRecord,
+  io: AgentSearch,
+  choices: Omit<LoadOptionsOfFile, "root" | "sandbox">,
+): Promise<FileAgent> {
   const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
   const { notes, ...settings } = userSettings(io, io.mode);
-  const found = await thisMachine(io).agent(path, agentPlaces(io), io.cwd, {
-    ...options,
+  const machine = thisMachine(io);
+  const places = agentPlaces(io);
+  const options: LoadOptionsOfFile = {
+    ...choices,
     ...settings,
-    loadTasks: (file) => loadTasks(file, { ...io, onSlow: () => {} }),
-  });
+    loadTasks: (code) => loadTasks(code, { ...io, onSlow: () => {} }),
+  };
+  const found =
+    typeof file === "string"
+      ? await machine.agent(file, places, io.cwd, options)
+      : await machine.agentOfRecord(file, places, options);
   return { ...found, notes: [...notes, ...found.notes] };
 }
 

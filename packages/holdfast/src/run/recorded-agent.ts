@@ -9,11 +9,10 @@ import { walkUp } from "@holdfast/terminal/view/session-tree";
 import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
 import { agentSourceText, programOf } from "@holdfast/machine/agent-source";
 import type { AgentRecord } from "@holdfast/agents";
-import { loadAgent, loadTasks, type LoadedAgent } from "./load-agent.ts";
+import { agentOfFile, loadAgent, type LoadedAgent } from "./load-agent.ts";
 import { recordedRecord } from "./loading/recorded-record.ts";
 import { requireOwnDatabase } from "../place/own-database.ts";
 import type { Database } from "../place/project.ts";
-import { agentPlaces } from "../agents/agent-places.ts";
 
 /** The session of the id that is given, or with `--last` the newest that has not ended. */
 export async function sessionOf(args: Arguments, database: Database): Promise<Session> {
@@ -79,16 +78,10 @@ function isGone(file: string | undefined): boolean {
 
 /** The agent of an agent file that is gone, as its session has recorded it. */
 async function loadedFrom(record: AgentRecord, io: Io): Promise<LoadedAgent> {
-  const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
-  const { notes, ...settings } = userSettings(io);
-  const found = await thisMachine(io).agentOfRecord(record, agentPlaces(io), {
-    ...settings,
-    isContinued: true,
-    recorded: async () => record,
-    loadTasks: (file) => loadTasks(file, { cwd: io.cwd, env: io.env, onSlow: () => {} }),
-  });
-  const source = { kind: "file", path: record.source.path } as const;
-  return { agent: found.agent, record, notes: [...notes, ...found.notes], source };
+  const { cwd, env } = io;
+  const choices = { isContinued: true, recorded: async () => record };
+  const found = await agentOfFile(record, { cwd, env }, choices);
+  return { ...found, source: { kind: "file", path: record.source.path } };
 }
 
 function fileGone(
