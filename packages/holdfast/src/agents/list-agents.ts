@@ -28,11 +28,13 @@ import { readConfig } from "../settings/config.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { trifectaText } from "@holdfast/machine/checks";
 import { hiddenTextIn, noteHiddenText } from "./content-notes.ts";
+import { noneTagged, wantedTags } from "@holdfast/terminal/frame/labels";
 import { installedAgentsFolder } from "@holdfast/machine/external-agent-names";
 import { doublesOf } from "@holdfast/machine/programs";
 
 const DESCRIPTION_CHARS = 60;
 const NO_TAGS: readonly string[] = [];
+const NO_FILES = "no agent files: `holdfast agents new NAME` writes one";
 
 export async function showAgents(args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });
@@ -71,7 +73,7 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       tags: NO_TAGS,
     })),
   ];
-  const wanted = (args.text("tag") ?? "").split(",").filter((tag) => tag !== "");
+  const wanted = wantedTags(args);
   const tagged = found.filter(({ tags }) => wanted.every((tag) => tags.includes(tag)));
   const listed = tagged.map((agent) =>
     doubles.has(agent.name) && !["hidden", "untrusted", "unapproved"].includes(agent.status)
@@ -90,7 +92,10 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
   const lines = table([["NAME", "STATUS", "FORMAT", "FILE", ...(hasTags ? ["TAGS"] : []), ""], ...rows]);
   const text =
     rows.length === 0
-      ? noneText(wanted, found)
+      ? (noneTagged(
+          wanted,
+          found.map(({ tags }) => tags),
+        ) ?? NO_FILES)
       : lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");
   io.show(
     listed.map(({ name, qualifiedName, status, dialect, scope, path, others, description, tags }) => ({
@@ -106,12 +111,16 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
     })),
     text,
   );
+  noteUntrusted(listed, io);
+  return 0;
+}
+
+function noteUntrusted(listed: readonly { readonly status: string }[], io: Io): void {
   const untrusted = listed.filter(({ status }) => status === "untrusted" || status === "unapproved").length;
   if (untrusted > 0)
     io.note(
       `${io.notes.symbols.warn} ${count(untrusted, "file")} of this project ${untrusted === 1 ? "is" : "are"} not loaded: read ${untrusted === 1 ? "it" : "them"} (\`${io.call("agents check")}\`), then \`${io.call("agents trust")}\``,
     );
-  return 0;
 }
 
 /** A file that is refused stays so when the project is trusted. Reading it is no use of it, so this needs no trust. */
@@ -123,12 +132,6 @@ function withRefusals(files: readonly ListedAgent[], places: AgentPlaces): reado
       .map((file) => [file.path, file] as const),
   );
   return files.map((file) => (file.status === "untrusted" ? (refused.get(file.path) ?? file) : file));
-}
-
-function noneText(wanted: readonly string[], found: readonly { readonly tags: readonly string[] }[]): string {
-  if (wanted.length === 0) return "no agent files: `holdfast agents new NAME` writes one";
-  const known = [...new Set(found.flatMap(({ tags }) => tags))].toSorted();
-  return `no agent has the ${wanted.length === 1 ? "tag" : "tags"} ${plainLine(wanted.join(" and "), 80)}; tags here: ${known.join(", ") || "none"}`;
 }
 
 function reasonOf(

@@ -2,6 +2,7 @@ import { catalogueAction, isCatalogueAction } from "../library/catalogue-actions
 import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { checkAgents } from "../agents/check-agents.ts";
 import { importAgent, newAgent } from "../agents/written/new-agent.ts";
+import { wantedTags } from "@holdfast/terminal/frame/labels";
 
 const listing = () => import("../agents/list-agents.ts");
 const registry = () => import("../agents/registry/install-agent.ts");
@@ -76,7 +77,7 @@ export const agents: Command = {
   options: {
     trust: { help: "also load the files of this project when you have not trusted it, for this call" },
     user: { help: "write the file into your home folder, for all projects" },
-    pushed: { help: "list the agent files at the coordinator", excludes: ["trust", "tag"] },
+    pushed: { help: "list the agent files at the coordinator", excludes: ["trust"] },
     tag: {
       help: "the tag that the pushed versions get; for the list, only agents with all of these tags (a,b)",
       value: "TAG",
@@ -115,7 +116,12 @@ export const agents: Command = {
     switch (action) {
       case "list":
         if (args.has("pushed"))
-          return (await import("../library/catalogue-calls.ts")).listPushed("agent", args, io);
+          return (await import("../library/catalogue-calls.ts")).listPushed(
+            "agent",
+            args,
+            io,
+            wantedTags(args),
+          );
         return (await listing()).showAgents(args, io);
       case "show":
         return (await import("../agents/show-agent.ts")).showAgent(rest[0]!, args, io);

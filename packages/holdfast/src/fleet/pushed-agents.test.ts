@@ -84,6 +84,26 @@ test(
   },
 );
 
+test(
+  "agents list --pushed --tag shows the agents that have all of these tags, of a version or of the file",
+  { ...ofCampaign, timeout: 60_000 },
+  async () => {
+    stand = await PushedStand.open(numbered);
+    const { fleet } = stand;
+    const tagged = stand.agent("helper", "one", "holdfast: { tags: [review, core] }\n");
+    await stand.done(["agents", "push", tagged, stand.agent("other", "one"), "--tag", "stable"]);
+    const list = (...tags: string[]) => stand.done(["agents", "list", "--pushed", "--tag", ...tags]);
+    expect(await list("stable")).toMatch(/^helper .*\nother /m);
+    await stand.runner({ agentFiles: { allow: ["*"] } }, await fleet.token("registration", "box"));
+    const found = await list("stable,review");
+    expect(found).toMatch(/^helper /m);
+    expect(found).not.toMatch(/^other /m);
+    expect(await list("review,fast")).toBe(
+      "no agent has the tags review and fast; tags here: core, review, stable\n",
+    );
+  },
+);
+
 /** A skill and a script of the project that both say their number. */
 function writeContents(number: string): void {
   const manifest = { name: "count", description: "Counts.", script_file: "count.sh" };

@@ -14,6 +14,7 @@ import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Client } from "@connectrpc/connect";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { cutTo, localTime, plain, plainLine, table } from "@holdfast/terminal/frame/plain-text";
+import { noneTagged } from "@holdfast/terminal/frame/labels";
 import { allRunners, askCoordinator } from "../place/coordinator-call.ts";
 
 export type Kind = "agent" | "skill" | "script";
@@ -75,10 +76,26 @@ const COMMANDS: Readonly<Record<Kind, (action: string) => string>> = {
   script: (action) => `script ${action} --catalogue`,
 };
 
-export async function listPushed(kind: Kind, args: Arguments, io: Io): Promise<number> {
-  const { items, offers } = await askCoordinator(args, io, async (connection) => {
+/** @param wanted tags that each agent of the list has: as a tag of a version, or in its file while a runner offers it. */
+export async function listPushed(
+  kind: Kind,
+  args: Arguments,
+  io: Io,
+  wanted: readonly string[] = [],
+): Promise<number> {
+  const { items, known, offers } = await askCoordinator(args, io, async (connection) => {
     const listed = await connection.client(CatalogueService).list({ kind });
-    return { items: listed.items, offers: await offersOf(listed.items, connection) };
+    const words = wanted.length === 0 ? [] : (await connection.client(RunnerService).listAgents({})).agents;
+    const tagsOf = ({ name, tags }: CatalogueItem): readonly string[] => [
+      ...Object.keys(tags),
+      ...words.flatMap((agent) => (agent.name === name ? agent.tags : [])),
+    ];
+    const tagged = listed.items.filter((item) => wanted.every((tag) => tagsOf(item).includes(tag)));
+    return {
+      items: tagged,
+      known: listed.items.map(tagsOf),
+      offers: await offersOf(tagged, connection),
+    };
   });
   const rows = items.map((item) =>
     [
@@ -91,7 +108,7 @@ export async function listPushed(kind: Kind, args: Arguments, io: Io): Promise<n
   );
   const text =
     rows.length === 0
-      ? `the coordinator has no ${kind}s`
+      ? (noneTagged(wanted, known) ?? `the coordinator has no ${kind}s`)
       : [
           ...table([["NAME", "STATUS", "VERSION", "TAGS", ""], ...rows]).map((line) =>
             cutTo(line, io.results.columns, io.results.symbols.cut),

@@ -1,8 +1,9 @@
-// NAME=VALUE, as labels and demands are given.
+// NAME=VALUE, as labels and demands are given, and the tags by which a list is filtered (`wantedTags`).
 
 import { hostname } from "node:os";
 import { defined, UsageError } from "@holdfast/core";
 import type { Arguments } from "./command.ts";
+import { plainLine } from "./plain-text.ts";
 
 /** All that an option gives. @throws UsageError for what is no label. */
 export function readLabels(args: Arguments, option: "label" | "demand"): Record<string, string> {
@@ -27,4 +28,21 @@ export function allLabels(
 ): Readonly<Record<string, string>> {
   const always = { hostname: hostname(), machine: hostname(), project_dir: project };
   return { ...always, ...defined({ runner: name }), ...labels };
+}
+
+const TAGS_CHARS = 80;
+
+/** The tags of `--tag a,b`. */
+export function wantedTags(args: Pick<Arguments, "text">): readonly string[] {
+  return (args.text("tag") ?? "").split(",").filter((tag) => tag !== "");
+}
+
+/** @param known the tags of each agent of the place. @returns nothing for a list that has no tags as its filter. */
+export function noneTagged(
+  wanted: readonly string[],
+  known: readonly (readonly string[])[],
+): string | undefined {
+  if (wanted.length === 0) return undefined;
+  const all = [...new Set(known.flat())].toSorted();
+  return `no agent has the ${wanted.length === 1 ? "tag" : "tags"} ${plainLine(wanted.join(" and "), TAGS_CHARS)}; tags here: ${all.join(", ") || "none"}`;
 }
