@@ -194,7 +194,7 @@ test(
     const [count] = JSON.parse(await done("script", "list", "--catalogue", "--json"));
     const agentFiles = { allow: ["*"], tools: ["write_file", "script__count"] };
     const approved = { agentFiles, allowScripts: "approved_hash", approvedScripts: [count.current] };
-    await stand.runner(approved, await fleet.token("registration", "strict"), "strict");
+    await stand.runner(approved, await fleet.token("registration", "strict"), ["--name", "strict"]);
     const start = () => startSession(fleet, { agent: "helper", input: "Do it." });
     const first = await start();
     await sessionBecomes(fleet, first, { status: "input_required" });
@@ -208,11 +208,10 @@ test(
       async () => expect(await list()).toContain(`the current version of helper is not offered: ${refusal}`),
       PATIENCE_RUNNER,
     );
-    await stand.runner(
-      { agentFiles, allowScripts: "all" },
-      await fleet.token("registration", "open"),
+    await stand.runner({ agentFiles, allowScripts: "all" }, await fleet.token("registration", "open"), [
+      "--name",
       "open",
-    );
+    ]);
     expect(await list()).toContain(
       `the current version of helper is not offered by every runner: ${refusal}`,
     );

@@ -196,7 +196,9 @@ holdfast:
       hooks: true,
       subAgents: ["helper", "lead.checker"],
     };
-    await stand.runner({ agentFiles, allowScripts: "all" }, await fleet.token("registration", "box"), "box", [
+    await stand.runner({ agentFiles, allowScripts: "all" }, await fleet.token("registration", "box"), [
+      "--name",
+      "box",
       "--agents",
       own,
     ]);

@@ -18,6 +18,7 @@ export class PushedStand {
   readonly project = new Project();
   readonly fleet: Fleet;
   readonly #server: ScriptedModelServer;
+  #policies = 0;
 
   private constructor(fleet: Fleet, server: ScriptedModelServer) {
     this.fleet = fleet;
@@ -61,11 +62,10 @@ export class PushedStand {
   async runner(
     policy: object,
     token = "",
-    name = "box",
-    more: readonly string[] = [],
+    options: readonly string[] = ["--name", "box"],
   ): Promise<HoldfastProcess> {
-    this.write(`${name}.json`, JSON.stringify(policy));
-    const args = ["-c", this.fleet.url, "-p", "work", "--policy", `${name}.json`, "--name", name, ...more];
+    const file = this.write(`policy-${this.#policies++}.json`, JSON.stringify(policy));
+    const args = ["-c", this.fleet.url, "-p", "work", "--policy", file, ...options];
     const env = { ...this.#env(token), HOLDFAST_SCRIPTED_MODEL_URL: this.#server.url };
     const started = this.project.start(["runner", ...args], { env, stdin: "" });
     await started.says("waiting for runs");
