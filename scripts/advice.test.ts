@@ -139,6 +139,7 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   ui: "behaviour/local-stack",
   "ui --db": "behaviour/local-stack",
   unpause: "behaviour/families",
+  "up --agents": "behaviour/external-worktree",
   "worktrees list": "behaviour/worktrees",
 };
 

@@ -55,6 +55,29 @@ test("a sandbox that cannot be used fails a session that asks for none itself", 
   }
 });
 
+test.each([{ workspace: "worktree" }, { worktree: true }])(
+  "a session that asks for %o is refused with the way to one",
+  async (choice) => {
+    const environment = installFake(home, fakeOf("claude-code"));
+    const coder = external({ agent: "claude-code", folder: home, environment });
+    const runtime = createRuntime({ storage: new MemoryStorage() });
+    try {
+      const asked = runtime.start(coder, { text: "think", ...choice });
+      await expect(asked).rejects.toMatchObject({
+        code: "invalid_input",
+        message: expect.stringMatching(
+          /have no worktree.*local\("claude-code"\).*holdfast up --agents claude-code/,
+        ),
+      });
+      await expect(runtime.start(coder, { text: "think", colour: "red" })).rejects.toThrow(
+        /Unrecognized key: "colour"/,
+      );
+    } finally {
+      await runtime.close();
+    }
+  },
+);
+
 test("a name, a mode and a model that are not known are refused", () => {
   // @ts-expect-error -- the name is no known one.
   expect(() => external({ agent: "clod", folder: home })).toThrow('no external agent "clod"');

@@ -241,3 +241,30 @@ test.each([
     }
   },
 );
+
+test(
+  "code asks for an external agent with a worktree by its name, where a runner offers it",
+  ofCampaign,
+  async () => {
+    writeFileSync(
+      project.path("lead.ts"),
+      `import { defineAgent, local } from "holdfast";
+export const lead = defineAgent({
+  name: "lead",
+  run: async (ctx) =>
+    ctx.waitForChild(ctx.spawnAgent(local("claude-code"), { text: "write:a.txt", workspace: "worktree" })),
+});
+`,
+    );
+    try {
+      const up = await run("up", "--agents", "lead.ts", "--agents", "claude-code", "--port", "0");
+      expect(up.code, up.stderr).toBe(0);
+      const { code, stderr } = await run("run", "lead.ts", "--session", "l");
+      expect(code, stderr).toBe(0);
+      expect(existsSync(project.path("a.txt"))).toBe(false);
+      expect((await run("diff", "l-0")).stdout).toContain("a.txt");
+    } finally {
+      await run("local", "stop");
+    }
+  },
+);

@@ -134,9 +134,26 @@ function inputOf(
     resumeAtReset: z.boolean().optional(),
     keepAliveMs: z.int().min(0).max(KEEP_ALIVE_MS_MAX).optional(),
   };
-  return z.union([text, z.strictObject({ text, ...options }), z.strictObject({ prompt: text, ...options })], {
+  const unknownKeys = {
+    error: ({ code, keys = [] }: { readonly code: string; readonly keys?: readonly string[] }) =>
+      code === "unrecognized_keys" && keys.some((key) => key === "workspace" || key === "worktree")
+        ? noFolderOfItsOwn(protocol.name)
+        : undefined,
+  };
+  const objects = [
+    z.strictObject({ text, ...options }, unknownKeys),
+    z.strictObject({ prompt: text, ...options }, unknownKeys),
+  ] as const;
+  return z.union([text, ...objects], {
     error: `expected a text, or an object with \`text\` and perhaps \`model\` and \`permissionMode\` (${permissionModes.join(", ")})`,
   });
+}
+
+function noFolderOfItsOwn(name: string): string {
+  return (
+    `its sessions work in the folder that the code gives it, and have no worktree; ask for it by its name, as local("${name}"), ` +
+    `beside a runner that offers it (\`holdfast up --agents ${name}\`)`
+  );
 }
 
 function partsOf(protocol: ExternalAgentProtocol, options: ExternalAgentOptions): ExternalParts {
