@@ -41,6 +41,7 @@ export {
   type StartOptions,
   type StdoutTracerOptions,
   type TaskContext,
+  type SessionLeft,
   type TaskDefinition,
   type TaskSignalOptions,
   type TurnAgent,

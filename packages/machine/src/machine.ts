@@ -223,6 +223,7 @@ export class Machine {
       hookScripts: hookScripts(places),
       model: (wanted) => findModel(wanted, places.env),
       workspace: sandboxes.open,
+      sessionEnded: (sessionId) => sandboxes.destroyOf(sessionId),
       root,
       place,
       keepFiles: (record, task) => keepSessionFiles(record, root, places, task.sessionId),

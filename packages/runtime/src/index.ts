@@ -12,6 +12,7 @@ export {
   type RunAgent,
   type TaskContext,
   type TaskSignalOptions,
+  type SessionLeft,
   type TaskDefinition,
   type TurnAgent,
   type TurnResult,

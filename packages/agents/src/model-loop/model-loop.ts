@@ -19,6 +19,7 @@ import { z } from "zod";
 
 import type { AgentRecord } from "../record/agent-record.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
+import type { SessionEnded } from "../tasks/workspace-task.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import { type FileSnapshot, ownSandbox } from "@holdfast/workspace";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
@@ -73,6 +74,8 @@ export interface ModelLoopOptions {
     record: Pick<AgentRecord, "name" | "workspace">,
     child: string,
   ) => Promise<string | null>;
+  /** Removes what a session that has ended leaves outside of its folder, such as its sandbox. */
+  readonly sessionEnded?: SessionEnded;
   /** Tools beside the built-in ones. */
   readonly tools?: readonly Tool[];
   /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
@@ -163,7 +166,7 @@ export class ModelLoop {
     this.#shellSecrets = options.commandSecrets ?? [];
     this.#model = modelTask(options.model);
     this.#hook = hookTask(options.workspace, options.hookScripts);
-    this.#workspaceTasks = defineWorkspaceTasks(options.workspace, this.#shellSecrets);
+    this.#workspaceTasks = defineWorkspaceTasks(options.workspace, this.#shellSecrets, options.sessionEnded);
     const { tools = [], finishChild } = options;
     this.#finishChild =
       finishChild === undefined

@@ -13,7 +13,7 @@ import { z } from "zod";
 import type { ExecutionEnd } from "@holdfast/workspace";
 import { SCRIPT_BIN, ScriptCalls, type ScriptCall } from "./script-calls.ts";
 import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
-import { defineWorkspaceTask } from "./workspace-task.ts";
+import { defineWorkspaceTask, type SessionEnded } from "./workspace-task.ts";
 
 /** The options of a command that may run again: `ctx.scheduleTask(shell, input, REPEATABLE)`. */
 export const REPEATABLE = {
@@ -64,7 +64,11 @@ export interface ShellOutput {
 const OUTPUT_BYTES = 256 * 1024;
 
 /** @param secrets names of secrets that commands may get. The list may grow until a session starts. */
-export function shellTask(source: WorkspaceSource, secrets: readonly string[] = []) {
+export function shellTask(
+  source: WorkspaceSource,
+  secrets: readonly string[] = [],
+  sessionEnded?: SessionEnded,
+) {
   return defineWorkspaceTask(source, {
     name: "shell",
     description:
@@ -75,6 +79,7 @@ export function shellTask(source: WorkspaceSource, secrets: readonly string[] = 
     effect: "once",
     retry: { maxAttempts: 1 },
     secrets,
+    sessionEnded,
     run: async (workspace, input, task): Promise<ShellOutput> => {
       const calls = input.scripts === true ? new ScriptCalls(workspace, task.idempotencyKey) : undefined;
       const { command, end, stdout, stderr, isCut, durationMs } = await workspace.execute(input.command, {

@@ -16,6 +16,9 @@ const FINAL: readonly string[] = [
   "usage",
 ];
 
+/** Removes what a session that has ended leaves outside of its folder. */
+export type SessionEnded = (sessionId: string) => Promise<void>;
+
 interface Definition<Schema extends z.ZodType, Output> {
   readonly name: string;
   readonly description: string;
@@ -23,6 +26,8 @@ interface Definition<Schema extends z.ZodType, Output> {
   readonly effect?: EffectClass;
   readonly retry?: RetryPolicy;
   readonly secrets?: readonly string[];
+  /** Called for each session that has ended. */
+  readonly sessionEnded?: SessionEnded | undefined;
   readonly run: (workspace: Workspace, input: z.output<Schema>, task: TaskContext) => Promise<Output>;
 }
 
@@ -30,6 +35,7 @@ export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: strin
   source: WorkspaceSource,
   definition: Definition<Schema, Output>,
 ): TaskDefinition<z.output<Schema>, Output, z.input<Schema>> {
+  const { sessionEnded } = definition;
   return defineTask<z.output<Schema>, Output, z.input<Schema>>({
     name: definition.name,
     description: definition.description,
@@ -42,6 +48,13 @@ export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: strin
       await (await pickWorkspace(source, workspace)).endTagged(idempotencyKey);
     },
     secrets: definition.secrets ?? [],
+    ...(sessionEnded === undefined
+      ? {}
+      : {
+          sessionLeft: async (sessionId, { hasEnded }) => {
+            if (hasEnded) await sessionEnded(sessionId);
+          },
+        }),
     guardRepeats: true,
     run: async (input, task) => {
       try {

@@ -151,11 +151,18 @@ export interface TaskDefinition<Input = unknown, Output = unknown, Given = Input
    */
   readonly endLost?: (input: unknown, idempotencyKey: string) => Promise<void>;
   /**
-   * A session whose agent has this task left the memory of this process: it ended, is released, or only waits
-   * (`isWaiting`) and may come back. End what the task holds for it, such as a process. Called for every
-   * session, whether or not the task ran.
+   * A session whose agent has this task left the memory of this process. End what the task holds for it, such
+   * as a process. Called for every session, whether or not the task ran.
    */
-  readonly sessionLeft?: (sessionId: string, how: { readonly isWaiting: boolean }) => Promise<void>;
+  readonly sessionLeft?: (sessionId: string, how: SessionLeft) => Promise<void>;
+}
+
+/** How a session left the memory of a process. */
+export interface SessionLeft {
+  /** It only waits. */
+  readonly isWaiting: boolean;
+  /** It has ended, and no process runs it again. */
+  readonly hasEnded: boolean;
 }
 
 /** An error a task throws when another attempt cannot help. */

@@ -12,8 +12,8 @@ function holder() {
   const hold = defineTask({
     name: "hold",
     run: () => "held",
-    sessionLeft: async (sessionId, { isWaiting }) => {
-      left.push(`${sessionId} ${isWaiting ? "waits" : "is over"}`);
+    sessionLeft: async (sessionId, { isWaiting, hasEnded }) => {
+      left.push(`${sessionId} ${isWaiting ? "waits" : hasEnded ? "is over" : "is released"}`);
       await Promise.resolve();
       ended++;
     },
@@ -48,4 +48,22 @@ test("a session that waits is left when it is released", async () => {
   expect(await handle.result()).toBe("done");
   await runtime.close();
   expect(left).toEqual(["s waits", "s is over"]);
+});
+
+test("a session that is paused is left as one that may come back", async () => {
+  const { hold, left } = holder();
+  const runtime = createRuntime({ storage: new MemoryStorage() });
+  const agent = defineAgent({
+    name: "a",
+    tasks: [hold],
+    run: async (ctx) => {
+      await ctx.scheduleTask(hold, null);
+      return ctx.waitForSignal<string>("go");
+    },
+  });
+  const handle = await runtime.start(agent, null, { sessionId: "s" });
+  await handle.pause();
+  await expect.poll(() => left).toEqual(["s is released"]);
+  await handle.cancel({ hard: true });
+  await runtime.close();
 });

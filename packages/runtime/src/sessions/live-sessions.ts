@@ -317,7 +317,7 @@ export class LiveSessions {
     this.#waiters.follow(sessionId);
     this.#host.watchdog?.clear(sessionId); // session-handle-1: it waits.
     driver.abandon();
-    this.#host.local?.sessionLeft(sessionId, { isWaiting: true });
+    this.#host.local?.sessionLeft(sessionId, { isWaiting: true, hasEnded: false });
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,
@@ -335,7 +335,7 @@ export class LiveSessions {
     this.settlements.delete(driver);
     this.due.forget(sessionId);
     this.#host.trials.over(sessionId);
-    this.#host.local?.sessionLeft(sessionId, { isWaiting: false });
+    this.#host.local?.sessionLeft(sessionId, { isWaiting: false, hasEnded: departure.type === "ended" });
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
     if (isRefusedByEnd(departure) && live.reloads < RELOADS_MAX && !this.#closed)
       return void this.#entries.activate(sessionId, () => this.#reload(live)); // live-sessions-2.

@@ -140,6 +140,15 @@ export class Sandboxes {
     if (address !== undefined) await this.#find(address.backend).destroy(address);
   }
 
+  /**
+   * Removes the sandboxes of a session that are open here. A service that is away, or that another process has
+   * used for the session, removes its sandbox after its TTL.
+   */
+  async destroyOf(sessionId: string): Promise<void> {
+    const texts = [...this.#open.keys()].filter((text) => readAddress(text)?.session === sessionId);
+    await Promise.allSettled(texts.map((text) => this.destroy(text)));
+  }
+
   async #openAt({ backend, ...place }: SandboxAddress): Promise<Workspace> {
     await this.require(backend);
     return this.#find(backend).open(place, this.#options);

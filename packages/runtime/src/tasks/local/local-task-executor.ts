@@ -31,7 +31,7 @@ import {
   type TaskTraits,
   type UnsettledTask,
 } from "@holdfast/core";
-import type { Agent, TaskDefinition } from "../../agents/define.ts";
+import type { Agent, SessionLeft, TaskDefinition } from "../../agents/define.ts";
 import type { StepObserver } from "../../loop/step-observer.ts";
 import { DeclaredSecrets, type SecretSource } from "@holdfast/system";
 import { LocalAttempt, type AttemptHost, type SessionCalls } from "./local-attempt.ts";
@@ -207,7 +207,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 
   /** The session is not in the memory of this process any more. Never throws. */
-  sessionLeft(sessionId: string, how: { readonly isWaiting: boolean }): void {
+  sessionLeft(sessionId: string, how: SessionLeft): void {
     for (const leave of this.#holding) {
       const ending = (async () => leave(sessionId, how))().catch(() => {});
       this.#ending.add(ending);
