@@ -163,11 +163,7 @@ class AwkSchema {
     return [
       ...bound(minItems, (few) => rule(`N[n] >= ${few}`, `"has less than ${few} items"`)),
       ...bound(maxItems, (many) => rule(`N[n] <= ${many}`, `"has more than ${many} items"`)),
-      ...(uniqueItems === true
-        ? [
-            `for (i = 0; i < N[n]; i++) for (j = 0; j < i; j++) if (same(H[n, i], H[n, j])) ok = fail(p, "has one item twice")`,
-          ]
-        : []),
+      ...(uniqueItems === true ? [`if (twice(n)) ok = fail(p, "has one item twice")`] : []),
       ...first.map((one, index) => `if (N[n] > ${index}) ${need(element(this.#check(one), index))}`),
       ...(items === undefined
         ? []

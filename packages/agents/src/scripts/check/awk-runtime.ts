@@ -7,7 +7,8 @@
 //
 // Five programs run it: mawk, gawk and original-awk of Debian, BusyBox, and the emulated shell. They have no
 // numbers of repetition and no `length` of an array in common. A comparison of joined texts needs brackets.
-// `return` answers with no call of a function of ours, which the emulated shell forgets.
+// `return` answers with no call of a function of ours, which the emulated shell forgets. A function has
+// no `continue`, which that shell does in the caller too. The parts of a joined place are variables.
 
 export const AWK_RUNTIME = String.raw`
 function fail(place, why) {
@@ -35,16 +36,44 @@ function shown(n) {
 }
 function isWhole(n) { return V[n] * V[n] > 8e31 || V[n] % 1 == 0 }
 function isNumber(text) { return text ~ /^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$/ }
-function same(a, b,   i) {
+function same(a, b,   i, name) {
   if (T[a] != T[b] || N[a] != N[b]) return 0
   if (T[a] == "number") return V[a] + 0 == V[b] + 0
   if (T[a] == "array") { for (i = 0; i < N[a]; i++) if (!same(H[a, i], H[b, i])) return 0; return 1 }
   if (T[a] != "object") return ((V[a] "") == (V[b] ""))
   for (i = 1; i <= N[a]; i++) {
-    if (!((b, K[a, i]) in H)) return 0
-    if (!same(H[a, K[a, i]], H[b, K[a, i]])) return 0
+    name = K[a, i]
+    if (!((b, name) in H)) return 0
+    if (!same(H[a, name], H[b, name])) return 0
   }
   return 1
+}
+# The same for equal values, and mostly different for others. Names are in the order in which they were first met.
+function mark(n,   m, i, j, part, last, best, name) {
+  if (T[n] == "number") return V[n] + 0 == 0 ? "number 0" : "number " (V[n] + 0)
+  if (T[n] != "array" && T[n] != "object") return T[n] " " V[n]
+  m = T[n] " " N[n]
+  if (T[n] == "object" && N[n] > 32) return m
+  if (T[n] == "array") for (i = 0; i < N[n]; i++) { part = mark(H[n, i]); m = m " " length(part) ":" part }
+  if (T[n] == "array") return m
+  for (i = 1; i <= N[n]; i++) if (!(K[n, i] in RANK)) RANK[K[n, i]] = ++RANKS
+  last = 0
+  for (i = 1; i <= N[n]; i++) {
+    best = 0
+    for (j = 1; j <= N[n]; j++) if (RANK[K[n, j]] > last && (best == 0 || RANK[K[n, j]] < best)) { best = RANK[K[n, j]]; name = K[n, j] }
+    part = mark(H[n, name])
+    m = m " " best " " length(part) ":" part
+    last = best
+  }
+  return m
+}
+function twice(n,   i, j, m) {
+  for (i = 0; i < N[n]; i++) {
+    m = mark(H[n, i])
+    if (!((n, m) in MET)) MET[n, m] = i
+    for (j = MET[n, m]; j < i; j++) if (same(H[n, i], H[n, j])) return 1
+  }
+  return 0
 }
 function character(code) {
   if (WIDE) return sprintf("%c", code == 0 ? 65535 : code)
