@@ -82,7 +82,7 @@ export class McpServers {
     namespaces: "if_available",
   });
   readonly #held = new Map<string, Held>();
-  /** The sessions of this process that have used a server. */
+  /** The sessions of this process that have used a server, by their tags. */
   readonly #sessions = new Map<string, SessionServers>();
   #sweeping: NodeJS.Timeout | undefined;
 
@@ -113,10 +113,10 @@ export class McpServers {
   }
 
   async leave(sessionId: string, { isWaiting }: { readonly isWaiting: boolean }): Promise<void> {
-    if (!isWaiting) this.#sessions.delete(sessionId);
+    const isOwn = (tag: string): boolean => tag.startsWith(`${tagOfAny(sessionId)}/`);
+    if (!isWaiting) for (const tag of [...this.#sessions.keys()].filter(isOwn)) this.#sessions.delete(tag);
     const own = [...this.#held].filter(
-      ([key, held]) =>
-        key.startsWith(`${tagOf(sessionId)}/`) && !(isWaiting && held.connection?.hasOpenCalls === true),
+      ([key, held]) => isOwn(key) && !(isWaiting && held.connection?.hasOpenCalls === true),
     );
     await Promise.all(own.map(([key, held]) => this.#close(key, held)));
   }
@@ -130,7 +130,7 @@ export class McpServers {
     const key = keyOf(wanted);
     const known = this.#held.get(key);
     if (known !== undefined && known.connection?.isClosed !== true) return known;
-    const session = this.#sessionOf(wanted.sessionId);
+    const session = this.#sessionOf(wanted);
     if (known !== undefined) noteFailure(session, key);
     const redactor = new Redactor();
     const held: Held = {
@@ -180,12 +180,13 @@ export class McpServers {
     return { connection: await connect(this.#callMs), redactor };
   }
 
-  #sessionOf(sessionId: string): SessionServers {
-    const known = this.#sessions.get(sessionId);
+  #sessionOf(wanted: SessionServer): SessionServers {
+    const tag = tagOf(wanted);
+    const known = this.#sessions.get(tag);
     if (known !== undefined) return known;
-    const cleaned = endTagged(tagOf(sessionId)).then(() => {});
+    const cleaned = endTagged(tag).then(() => {});
     const session: SessionServers = { cleaned, failures: new Map() };
-    this.#sessions.set(sessionId, session);
+    this.#sessions.set(tag, session);
     return session;
   }
 
@@ -228,15 +229,19 @@ function refuseFailing(name: string, { failures }: SessionServers, key: string):
 }
 
 /** Also the tag of the process tree. It has the definition, so that a changed one is a server of its own. */
-function keyOf({ sessionId, name, server, folder }: SessionServer): string {
-  const hash = createHash("sha256")
-    .update(JSON.stringify([server, folder]))
-    .digest("hex")
-    .slice(0, 16);
-  return `${tagOf(sessionId)}/${name}/${hash}`;
+function keyOf(wanted: SessionServer): string {
+  return `${tagOf(wanted)}/${wanted.name}/${hashOf(JSON.stringify(wanted.server))}`;
 }
 
-/** The tag of all servers of a session. */
-function tagOf(sessionId: string): string {
+/** The tag of all servers of a session. Two projects of a machine may have a session of one id. */
+function tagOf({ sessionId, folder }: SessionServer): string {
+  return `${tagOfAny(sessionId)}/${hashOf(folder)}`;
+}
+
+function tagOfAny(sessionId: string): string {
   return `mcp/${sessionId}`;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
