@@ -163,11 +163,15 @@ describe("nothing of a command is left afterwards", () => {
       });
       const unrelated = new AbortController();
       const untouched = other.execute("exec sleep 1000", { tag: "task-2", signal: unrelated.signal });
+      // Two projects may have sessions of one id, and so tasks of one key.
+      const project = await openWorkspace({ root: join(root, "..") });
+      const ofProject = project.execute("exec sleep 1000", { tag: "task-1", signal: unrelated.signal });
       await begun.promise;
       await workspace.endTagged("task-1");
       expect((await lost).end.type).toBe("signal");
       unrelated.abort();
       expect((await untouched).end).toEqual({ type: "aborted" });
+      expect((await ofProject).end).toEqual({ type: "aborted" });
     },
   );
 });

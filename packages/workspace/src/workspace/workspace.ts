@@ -4,6 +4,7 @@
 // limits. A `CommandRunner` starts them; by default on this machine, NOT isolated. Such commands may read and
 // write whatever the user may. `describe()` says so. The backends of `sandboxes/` bring runners that isolate.
 
+import { hash } from "node:crypto";
 import { basename, delimiter, join } from "node:path";
 import { defined, HoldfastError } from "@holdfast/core";
 import { scrubEnvironment, type Environment } from "@holdfast/system";
@@ -214,7 +215,7 @@ class FolderWorkspace implements Workspace {
         ...(options.signal === undefined ? [] : [options.signal]),
       ]),
       onOutput: options.onOutput,
-      tag: options.tag,
+      tag: options.tag === undefined ? undefined : this.#ownTag(options.tag),
       mask: options.mask,
     };
     const running = this.#commands.run(request, isOwn);
@@ -227,7 +228,12 @@ class FolderWorkspace implements Workspace {
   }
 
   async endTagged(tag: string): Promise<void> {
-    await this.#commands.endTagged(tag);
+    await this.#commands.endTagged(this.#ownTag(tag));
+  }
+
+  /** Two projects of a machine may have sessions of one id, whose commands have the same tags. */
+  #ownTag(tag: string): string {
+    return `${hash("sha256", this.root).slice(0, 16)}/${tag}`;
   }
 
   async dispose(): Promise<void> {
