@@ -5,7 +5,7 @@
 //                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres,
 //                             simulation, nemesis, outages, boundaries. Suites: conformance, command-lines,
 //                             mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents,
-//                             page, field, bench, mutants, tests
+//                             page, field, release, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
@@ -58,8 +58,9 @@ import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemes
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
 import { realKillCampaigns, realProgramCampaigns, type Outcome } from "./agents/real-campaigns.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
-import { readRows, withFigures, writeRows } from "./evidence.ts";
+import { readRows, writeRows } from "./evidence.ts";
 import { fieldCampaign } from "./field/field-campaign.ts";
+import { runTests, runWithFigures } from "./campaign-tests.ts";
 import { installCommand } from "./installed-command.ts";
 import type { SeedsReport } from "./sim.ts";
 
@@ -121,6 +122,8 @@ const POSTGRES_TESTS = "packages/storage/src/postgres";
 const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory"].map(
   (end) => `packages/holdfast/src/behaviour/page${end}.test.ts`,
 );
+
+const RELEASE_TESTS = ["scripts/release/release.test.ts"];
 
 const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
@@ -256,7 +259,27 @@ const CAMPAIGNS: readonly Campaign[] = [
     ["packages/programs/src/adapters.test.ts", "packages/holdfast/src/behaviour/external-agents.test.ts"],
     { HOLDFAST_KILLS: "50" },
   ),
-  { name: "page", tests: PAGE_TESTS, run: runPage },
+  {
+    name: "page",
+    tests: PAGE_TESTS,
+    run: () =>
+      runWithFigures(
+        "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width",
+        PAGE_TESTS,
+        "HOLDFAST_PAGE_FIGURES",
+        { HOLDFAST_PAGE_MINUTES: values.minutes ?? "60" },
+      ),
+  },
+  {
+    name: "release",
+    tests: RELEASE_TESTS,
+    run: () =>
+      runWithFigures(
+        "every package published to a registry on loopback and installed from it by a stranger: two commands to a durable run and a kill on Node 22, 24 and 26, imports, types, one line on Node 18 and 20",
+        RELEASE_TESTS,
+        "HOLDFAST_RELEASE_FIGURES",
+      ),
+  },
   fieldCampaign(values.programs, runTests),
   ofTests("bench", "every workload is measured in memory and on SQLite, and on installed packages", [
     "bench/bench.test.ts",
@@ -311,30 +334,6 @@ function otherTestFiles(): readonly string[] {
     .flatMap((folder) => globSync(`${folder}/**/*.test.ts`, { cwd: root, exclude: ["**/node_modules/**"] }))
     .filter((file) => !others.some((other) => file.includes(other)))
     .toSorted();
-}
-
-function runTests(
-  what: string,
-  tests: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Outcome {
-  const { status } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...tests], {
-    cwd: root,
-    env: { ...process.env, HOLDFAST_CAMPAIGN: "yes", ...env },
-    stdio: "inherit",
-  });
-  return { passed: status === 0, what };
-}
-
-/** The screens, how soon the page shows a change, and its memory. */
-function runPage(): Outcome {
-  const what =
-    "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width";
-  const HOLDFAST_PAGE_MINUTES = values.minutes ?? "60";
-  const { passed, figures = "no update was measured" } = withFigures((file) =>
-    runTests(what, PAGE_TESTS, { HOLDFAST_PAGE_FIGURES: file, HOLDFAST_PAGE_MINUTES }),
-  );
-  return { passed, what: `${what}; ${figures}` };
 }
 
 /** Two coordinators and five runners over one PostgreSQL, each in its own network namespace where that can be had. */
