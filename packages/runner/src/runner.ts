@@ -319,9 +319,8 @@ class CoordinatedRunner implements Runner {
       ...this.#supersession.pollPart,
     };
     const call = { signal, timeoutMs: pollTimeoutMs + ANSWER_MS };
-    return connection.time.asking(() =>
-      connection.ask(() => connection.client(RunnerService).poll(request, call)),
-    );
+    const poll = () => connection.client(RunnerService).poll(request, call);
+    return connection.time.asking(() => connection.ask(poll));
   }
 
   /** A runner that is ending does not register again, because that would end the drain. */

@@ -44,10 +44,7 @@ export interface RuntimeOptions {
   /** Tasks for all agents, or an executor of your own. Agents bring their own tasks along. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
   readonly tasks?: readonly TaskDefinition<any, any>[] | TaskExecutor;
-  /**
-   * Runs the tasks that this process has no handler for; without it such a task is an error. Closed with the
-   * runtime.
-   */
+  /** Runs the tasks that have no handler here; without it such a task is an error. Closed with the runtime. */
   readonly queue?: TaskExecutor;
   /** Sources of signals, which are open as long as the runtime is. */
   readonly signals?: readonly SignalSource[];

@@ -6,7 +6,7 @@
 //     same lines.
 
 import { basename, delimiter, dirname, relative, resolve } from "node:path";
-import { setImmediate } from "node:timers";
+import { clearInterval, setImmediate, setInterval } from "node:timers";
 import { isatty } from "node:tty";
 import { HoldfastError } from "@holdfast/core";
 import { layeredEnvironment, type OwnKeys } from "@holdfast/system";

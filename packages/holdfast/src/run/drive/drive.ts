@@ -57,7 +57,7 @@ import { findPausedBelow, type PausedBelow } from "@holdfast/terminal/view/stuck
 import { declaresCost } from "../../agents/agent-tree.ts";
 import { reportsTaken } from "./reports-taken.ts";
 import { reportOutcome, type Outcome } from "./report-outcome.ts";
-import { lookOn } from "./look-on.ts";
+import { LOOK_MS, lookOn } from "./look-on.ts";
 import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
 import { noteUnheeded } from "./unheeded-demands.ts";
 import { modelPrices } from "@holdfast/agents/prices";
@@ -103,8 +103,6 @@ type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
 const coordinatorCall = () => import("../../place/coordinator-call.ts");
 const NAME_CHARS = 100;
-/** How often it is looked whether the session waits, because nothing tells. */
-const LOOK_MS = 250;
 /** How often it is looked whether somebody still runs what runs elsewhere. */
 const TAKE_MS = 1_000;
 /** @returns the exit code. */
@@ -112,12 +110,9 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   limitProcessMemory(2_000); // The modules of the start come first.
   const { chat, database, sessionId } = options;
   const stopped = Promise.withResolvers<Outcome>();
-  const after =
-    database === undefined
-      ? "the session is ephemeral and will be lost"
-      : options.agent === undefined
-        ? "the session goes on where it runs"
-        : "the session can be resumed";
+  const kept =
+    options.agent === undefined ? "the session goes on where it runs" : "the session can be resumed";
+  const after = database === undefined ? "the session is ephemeral and will be lost" : kept;
   void chat?.left.then((outcome) => stopped.resolve(outcome));
   // Nothing of an ephemeral session is kept.
   const work = new StoppableWork(io, options.graceMs ?? (database === undefined ? 0 : STOP_GRACE_MS));
@@ -400,8 +395,8 @@ class StorageRun {
     let before: PausedBelow | undefined;
     const lookBelow = async (): Promise<void> => {
       // A runner runs those below it, and none of their events comes here.
-      const followed = this.#isRunHere ? undefined : await this.#session();
-      if (followed !== undefined) this.#inLine(() => this.#below.lookBelow(followed));
+      const session = this.#isRunHere ? undefined : await this.#session();
+      if (session !== undefined) this.#inLine(() => this.#below.lookBelow(session));
       const paused = await this.#pausedBelow(false);
       if (paused !== undefined && paused.stand === before?.stand) looked.resolve({ type: "stuck", paused });
       before = paused;

@@ -7,7 +7,8 @@ import { isRunElsewhere } from "../../place/project-storage.ts";
 import type { Database } from "../../place/project.ts";
 import type { Outcome } from "./report-outcome.ts";
 
-const LOOK_MS = 250;
+/** How often it is looked, where nothing tells of a change. */
+export const LOOK_MS = 250;
 /** Each so many looks it is asked whether a process runs the session. */
 const LOOKS_PER_DRIVER = 8;
 
