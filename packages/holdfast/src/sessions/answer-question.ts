@@ -37,6 +37,8 @@ export interface Answering {
   readonly isNo?: boolean;
   /** Whether it has another input for a call, which only some questions take. */
   readonly hasInput?: boolean;
+  /** Whether the answer becomes a rule. The session keeps it, because only its tool knows whether it can. */
+  readonly isRule?: boolean;
   /** Whether the exact call becomes a rule, which not every call can. */
   readonly keepsRule?: boolean;
   /** "approved": stands before the question. */
@@ -69,7 +71,17 @@ export function questionIn(
 export async function answerQuestion(
   args: Arguments,
   io: Io,
-  { id, payload, isApproval, isNo = false, hasInput = false, keepsRule = false, said, question }: Answering,
+  {
+    id,
+    payload,
+    isApproval,
+    isNo = false,
+    hasInput = false,
+    isRule = false,
+    keepsRule = false,
+    said,
+    question,
+  }: Answering,
 ): Promise<number> {
   return sendSignal(args, io, {
     id,
@@ -90,6 +102,7 @@ export async function answerQuestion(
           requests.answer(sessionId, payload, { question: found.id, signalId }),
         said: `${said}: ${questionLine(prompt, TEXT_CHARS)}`,
         repeated,
+        ...(isRule ? { undone: ", so the rule is not kept yet" } : {}),
         compare: async (recorded) => {
           const given = encodeJson(payload, "the answer");
           if (recorded === given) return;

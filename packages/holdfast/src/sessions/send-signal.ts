@@ -46,6 +46,8 @@ export interface Message {
   readonly said: string;
   /** The text for a signal that was already stored. */
   readonly repeated: string;
+  /** A clause about the work that waits while no process runs the session. */
+  readonly undone?: string;
   /** Called when it was there before, with the recorded payload if nobody has consumed it. May reject. */
   readonly compare?: (recorded: JsonText | undefined) => Promise<void>;
 }
@@ -143,7 +145,8 @@ async function report(io: Io, access: Access, { session, message, status }: Sent
   const receipt = programOf(session.agent.file) === undefined ? undefined : RECEIPTS[name];
   if (isWaiting && receipt !== undefined)
     io.note(io.notes.paint.dim(`${io.call(`logs ${sessionId}`)} says ${receipt}`));
-  if (resume !== undefined) io.note(`no process runs the session; continue with: ${resume}`);
+  if (resume !== undefined)
+    io.note(`no process runs the session${message.undone ?? ""}; continue with: ${resume}`);
   if (!isWaiting && status === "stored" && !isEnded(session.status)) {
     io.note(
       io.notes.paint.dim("the session does not wait for this signal now; the signal is kept until it does"),

@@ -64,6 +64,7 @@ export const approve: Command = {
       isApproval: true,
       isNo: !approval.approved,
       hasInput: input !== undefined,
+      isRule: remember !== undefined,
       keepsRule: remember !== undefined && remember.pattern === undefined,
       said: `${approval.approved ? "approved" : "not approved"}${remember === undefined ? "" : ` for the ${remember.scope}`}`,
     });
