@@ -93,7 +93,7 @@ test.each(["22", "24", "26"])(
     expect(tested.code, tested.stdout).toBe(0);
     for (const entry of ENTRIES) {
       const code = `console.log(Object.keys(await import("${entry}")).length)`;
-      const imported = await call(bin, at, ["node", "--input-type=module", "--eval", code]);
+      const imported = await call(bin, at, ["node", "--no-warnings", "--input-type=module", "--eval", code]);
       expect([entry, imported.code, imported.stderr]).toEqual([entry, 0, ""]);
     }
     for (const resolution of ["nodenext", "bundler"]) {
