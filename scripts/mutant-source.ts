@@ -5,7 +5,7 @@
 // another layout and new names around it. The marked code is the longest piece of syntax that begins below
 // the comment. That is a statement, or a property, an operand or an argument that begins a line.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Edit } from "./mutant-edit.ts";
 import { MUTANT_MARKER, parseSource, type Source } from "./tidy/tree.ts";
@@ -36,6 +36,7 @@ const BLANK_OR_COMMENT = /(?:\s|\/\/.*|\/\*[^]*?\*\/)*/y;
 /** Reads every source of the packages that can have a marker. */
 export function markableSources(root: string): SourceText[] {
   return readdirSync(join(root, "packages"))
+    .filter((name) => existsSync(join(root, "packages", name, "src")))
     .flatMap((name) =>
       readdirSync(join(root, "packages", name, "src"), { recursive: true, encoding: "utf8" }).map(
         (path) => `packages/${name}/src/${path.replaceAll("\\", "/")}`,

@@ -92,7 +92,7 @@ test("deny rules of the project's settings hold for every file tool of an agent 
     shell("cat < ./secrets/a.pem"),
     writeTo("src/x.ts"),
   );
-  expect(said).not.toContain("hunter2\n");
+  expect(said.replace("▸ Search hunter2", "")).not.toContain("hunter2\n");
   expect(said).not.toContain("hunter2 key");
   expect(existsSync(project.path("infra/x.tf"))).toBe(false);
   expect(existsSync(project.path("src/x.ts"))).toBe(true);

@@ -31,19 +31,3 @@ test("a start names them in one line, and what the report advises for a package 
   const listed = await project.shell(`${advice} && holdfast agents list`);
   expect(listed.stdout).toMatch(/^webber +untrusted/m);
 });
-
-test("a start in a package of the project names that folder", async () => {
-  project.script = () => ({ text: "Done." });
-  project.write(".claude/agents/top.md", "---\nname: top\ndescription: Helps.\n---\nYou help.\n");
-  project.write(".holdfast/config.json", "{}");
-  project.write("packages/web/.mcp.json", "{}");
-  const inPackage = { folder: "packages/web" };
-  await project.finish(["agents", "trust"], inPackage);
-
-  const started = await project.finish(["run", "top", "x"], inPackage);
-  expect(started.code, started.stderr).toBe(0);
-  expect(started.stderr).toContain("not used here: . (`");
-  expect((await project.finish(["agents", "check"], inPackage)).stdout).toContain(
-    "  .: .mcp.json of this folder",
-  );
-});
