@@ -103,7 +103,7 @@ export class ChatTalk implements DriveChat, LiveView {
       interrupt: () => this.onStop("SIGINT"),
     });
     this.#shown = io.isJson
-      ? liveView({ io, sessionId, questions: undefined, isDurable: true, isVerbose: false })
+      ? liveView({ io, sessionId, agent: undefined, questions: undefined, isDurable: true, isVerbose: false })
       : new ChatView(io, this.#terminal, sessionId);
   }
 

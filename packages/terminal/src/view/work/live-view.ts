@@ -55,6 +55,8 @@ export interface LiveViewOptions {
   readonly sessionId: string;
   /** The open questions that a person may answer by typing; `undefined` where no person types. */
   readonly questions: { readonly last: unknown } | undefined;
+  /** The agent, where this process runs the session. */
+  readonly agent: object | undefined;
   /** Whether other terminals can reach the session. */
   readonly isDurable: boolean;
   /** Whether every recorded event is shown. */
@@ -119,9 +121,10 @@ class TextView implements LiveView {
     );
     const { paint } = this.#io.notes;
     const { name, version } = session.agent;
+    const going = this.#options.agent === undefined ? "goes on" : "resumes";
     const shownVersion = version === "1" ? "" : ` ${version}`;
     this.#note(
-      `${paint.bold(name)}${shownVersion}  ${paint.dim(this.#sessionId)}${resumed ? "  resumes" : ""}`,
+      `${paint.bold(name)}${shownVersion}  ${paint.dim(this.#sessionId)}${resumed ? `  ${going}` : ""}`,
     );
     if (resumed) this.#showWaits(session, pending, asked);
   }
