@@ -1,6 +1,7 @@
 // Guards of the environments that a coordinator stores, each taken out: a part of the list in `mutants.ts`.
 
 const STORED = "packages/coordinator/src/behaviour/environments.test.ts";
+const CREATED = "packages/coordinator/src/behaviour/created-by-runners.test.ts";
 const HELD = "packages/runner/src/secrets/session-environments.test.ts";
 
 export const ENVIRONMENT_MUTANTS = [
@@ -88,6 +89,22 @@ export const ENVIRONMENT_MUTANTS = [
     becomes: "first,",
     tests: [STORED],
     test: "a session below another one has the project of the first, whatever it demands itself",
+  },
+  {
+    name: "environments: a runner creates no session of another owner",
+    marker: "foreign-owner-by-a-runner",
+    part: "placedAs(held.placement?.owner, project, effect)",
+    becomes: "effect",
+    tests: [CREATED],
+    test: "a session that a runner creates has the owner of the session that it holds",
+  },
+  {
+    name: "environments: an agent that hands over takes those of no other project",
+    marker: "project-of-a-successor",
+    part: "demands?.[PROJECT_DEMAND] === undefined",
+    becomes: "project !== null",
+    tests: [CREATED],
+    test: "a session that a runner creates without a parent has the project of the session that it holds",
   },
   {
     name: "environments: a secret belongs to one session",

@@ -3,7 +3,7 @@
 //
 //   O1. A runner commits to and releases the sessions that it claimed, under their tokens. Storage checks the
 //       token, and this file checks that the claim is this runner's. A runner creates nothing except through
-//       its batches.
+//       its batches, and for the owner of the session that it holds.
 //   X13. A user's runtime has that user's sessions and schedules. Sessions that it creates belong to its
 //       user. An imported row must not refer to the conversation of another owner's session. It has no
 //       parent and no payer that was not imported with it (ST36).
@@ -27,7 +27,7 @@ import {
 import type { Caller } from "../call/caller.ts";
 import { LEASE_MS_MAX } from "../store/store-time.ts";
 import type { ServiceHost } from "./service-host.ts";
-import { refuseForeignProject } from "./environments/project-of.ts";
+import { inProject, projectOf, refuseForeignProject } from "./environments/project-of.ts";
 import { mayTouch } from "./session-scope.ts";
 import { versionOf } from "./session-start.ts";
 
@@ -53,7 +53,34 @@ async function scopeForRunner(host: ServiceHost, caller: Caller, change: Change)
   const run = runNote(host, caller, change);
   if (change.type === "release_claim") return { change: { ...change, run } };
   if (await hasForeign(host, caller, change.effects ?? [], sessionId)) return NOT_FOUND;
-  return { change: { ...(await withVersions(host, change)), run } };
+  return { change: { ...(await ownedEffects(host, await withVersions(host, change))), run } };
+}
+
+/**
+ * A session that a runner creates has the owner of the one that it holds. It would otherwise get the values of
+ * another person or project (`project-of.ts`).
+ */
+async function ownedEffects(host: ServiceHost, change: CommitBatch): Promise<CommitBatch> {
+  const { effects = [], sessionId } = change;
+  if (!effects.some(({ type }) => type === "create_session")) return change;
+  const held = await host.storage.reader.session(sessionId);
+  if (held === undefined) return change; // Storage refuses the batch.
+  const project = await projectOf(host, held);
+  // mutant: foreign-owner-by-a-runner
+  return { ...change, effects: effects.map((effect) => placedAs(held.placement?.owner, project, effect)) };
+}
+
+function placedAs(owner: string | undefined, project: string | undefined, effect: Effect): Effect {
+  if (effect.type !== "create_session") return effect;
+  const { placement: { owner: _wanted, ...wanted } = {}, first, ...creation } = effect;
+  const demands = creation.parent === undefined ? inProject(project, wanted.demands) : wanted.demands;
+  const placement = { ...wanted, ...defined({ owner, demands }) };
+  const effects = first?.effects?.map((each) => placedAs(owner, project, each));
+  return {
+    ...creation,
+    ...(Object.keys(placement).length === 0 ? {} : { placement }),
+    ...(first === undefined ? {} : { first: { ...first, ...defined({ effects }) } }),
+  };
 }
 
 /** The note that is kept of the run if this change ends it (ST50). It overrides any note of the runner. */

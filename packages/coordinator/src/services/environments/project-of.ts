@@ -1,7 +1,7 @@
 // `projectOf`: the project that a session belongs to, whose environments it has. `refuseForeignProject`: a caller
 // whose token is for some projects starts no session of another one.
 
-import { HoldfastError, type Placement, type Session } from "@holdfast/core";
+import { defined, HoldfastError, type Placement, type Session } from "@holdfast/core";
 import type { Caller } from "../../call/caller.ts";
 import type { ServiceHost } from "../service-host.ts";
 
@@ -32,6 +32,17 @@ export async function projectOf(
     [first, above] = [session.placement, session.parent?.sessionId];
   }
   return first?.demands?.[PROJECT_DEMAND];
+}
+
+/**
+ * The demands of a session without a parent that another session creates, such as its successor. It has the
+ * project of that session, whatever project it demands.
+ */
+export function inProject(project: string | undefined, demands: Placement["demands"]): Placement["demands"] {
+  // mutant: project-of-a-successor
+  if (demands?.[PROJECT_DEMAND] === undefined) return demands;
+  const { [PROJECT_DEMAND]: _wanted, ...others } = demands;
+  return { ...others, ...defined({ [PROJECT_DEMAND]: project }) };
 }
 
 /** @param at the place of the demands in the request. @throws HoldfastError `insufficient_scope` */
