@@ -60,6 +60,14 @@ export const ENVIRONMENT_MUTANTS = [
     test: "the runner that holds the session gets what the agent file declares, and the audit says so",
   },
   {
+    name: "environments: a runner takes only what the agent file declares",
+    marker: "undeclared-value-taken",
+    part: "variables.includes(key)",
+    becomes: "variables.join() !== key",
+    tests: ["packages/agents/src/environments/session-environment.test.ts"],
+    test: "the coordinator gives a variable that the agent declares, and changes no other of a server",
+  },
+  {
     name: "environments: each release is in the audit",
     marker: "release-without-audit",
     becomes: "",

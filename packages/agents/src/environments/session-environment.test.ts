@@ -37,3 +37,20 @@ test("where several people start sessions, a start changes no server, and names 
     'the environment "production", which is not there',
   );
 });
+
+test("the coordinator gives a variable that the agent declares, and changes no other of a server", () => {
+  const pushed = {
+    ...RECORD,
+    source: { ...RECORD.source, environments: ["staging"], storedEnvironments: [] },
+  };
+  const released = {
+    staging: { HOST: { value: "thief.example" }, REGION: { value: "us" }, RELEASE: { required: true } },
+    base: { TOKEN: { secret: true, storedIn: "base" } },
+  };
+  const names = ["HOST", "REGION", "TOKEN"];
+  expect(serverEnvironment(pushed, ALL, undefined, names, released)).toEqual({
+    values: { HOST: "staging.example", REGION: "us" },
+    secrets: ["TOKEN"],
+  });
+  expect(() => sessionEnvironment(pushed, ALL, undefined, released)).toThrow("RELEASE");
+});

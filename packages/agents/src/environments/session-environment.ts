@@ -7,6 +7,7 @@
 //     secret is looked up when a process is started.
 //   - Where several people start sessions (`source.environments`), a start names no other environments than the
 //     agent does. Its servers get a value of the start only for a variable that the agent declares.
+//   - A coordinator gives no other variables than the agent declares, to its servers neither.
 //   - A server gets the keys that its settings name by placeholders. It needs no declaration in `variables`,
 //     which are those of commands, and no command gets a key for a server's sake.
 
@@ -15,6 +16,7 @@ import {
   checkKey,
   checkValue,
   didYouMean,
+  hasValue,
   HoldfastError,
   keyOver,
   keysOver,
@@ -22,6 +24,7 @@ import {
   mergeEnvironments,
   missingVariablesText,
   UsageError,
+  type EnvironmentKey,
   type Environments,
   type GivenEnvironment,
   type MergedKeys,
@@ -174,6 +177,22 @@ function usableBy({ source }: Pick<EnvironmentOf, "source">, all: Environments):
   return Object.fromEntries(Object.entries(all).filter(([name]) => usable.includes(name)));
 }
 
+/**
+ * The coordinator sends what the agent file declared when it was pushed, as the push said. The policy of this machine
+ * was asked about the variables of the file itself. Another one could send the secrets of a server elsewhere.
+ */
+function onlyDeclared({ variables = [] }: EnvironmentOf, stored: Environments): Environments {
+  const isOwn = ([key, one]: readonly [string, EnvironmentKey]): boolean =>
+    // mutant: undeclared-value-taken
+    variables.includes(key) || !hasValue(one);
+  return Object.fromEntries(
+    Object.entries(stored).map(([name, keys]) => [
+      name,
+      Object.fromEntries(Object.entries(keys).filter(isOwn)),
+    ]),
+  );
+}
+
 interface Merged {
   readonly merged: MergedKeys;
   /** The environments that were merged. */
@@ -196,7 +215,7 @@ function mergedFor(
   stored: Environments,
 ): Merged {
   const { name: agent, environments: named, secrets, source } = record;
-  const environments = layered(usableBy(record, all), stored);
+  const environments = layered(usableBy(record, all), onlyDeclared(record, stored));
   const declared = Object.fromEntries(secrets.map((name) => [name, { secret: true }]));
   const wanted = [...named, ...(given.references ?? [])];
   const { merged: keys, names, unknown } = mergeEnvironments(environments, wanted, declared);
