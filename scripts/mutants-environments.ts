@@ -91,6 +91,13 @@ export const ENVIRONMENT_MUTANTS = [
     test: "a token for some projects starts sessions of them alone, in every way",
   },
   {
+    name: "environments: a token for some projects starts no session below one of another project",
+    marker: "project-below-of-other-tokens",
+    becomes: "",
+    tests: [STORED],
+    test: "a token for some projects starts sessions of them alone, in every way",
+  },
+  {
     name: "environments: an agent at work takes those of no other project",
     marker: "project-of-a-child",
     part: "session.placement,",

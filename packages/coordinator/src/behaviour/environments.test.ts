@@ -383,6 +383,7 @@ test("a token for some projects starts sessions of them alone, in every way", as
     demands: { project: "bank" },
   });
   expect((await eve.post(`/v1/sessions/${origin}/fork`, {})).status).toBe(403);
+  expect((await eve.post("/v1/sessions", { agent: "greeter", parentSessionId: origin })).status).toBe(403);
   const placement = { demands: { project: "bank" } };
   const creation = {
     type: "create_session",
@@ -394,6 +395,9 @@ test("a token for some projects starts sessions of them alone, in every way", as
     placement,
   };
   expect((await eve.post("/v1/storage/commit", { changes: [creation] })).status).toBe(403);
+  const parent = { sessionId: origin, child: 0, onEnd: "leave", notify: "end" };
+  const { placement: _, ...below } = { ...creation, parent };
+  expect((await eve.post("/v1/storage/commit", { changes: [below] })).status).toBe(403);
   const schedule = {
     scheduleId: "often",
     cron: "* * * * *",

@@ -45,7 +45,7 @@ import { taskAgent } from "../store/registry.ts";
 import { textOf } from "../call/json-field.ts";
 import type { Call } from "../call/call.ts";
 import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.ts";
-import { projectOf, refuseForeignProject } from "./environments/project-of.ts";
+import { projectOf, refuseForeignProject, refuseForeignTree } from "./environments/project-of.ts";
 import { childrenOf, ownerFor, ownSession } from "./session-scope.ts";
 
 /** The change that a request asks for. */
@@ -67,6 +67,7 @@ export async function creationOf(
   const sessionId = idOf(host, request, owner);
   const placement = placementOf(request, owner);
   refuseForeignProject(call.caller, placement, "demands");
+  await refuseForeignTree(host, call.caller, { placement, parent }, "parentSessionId");
   const version = await versionFor(host, request);
   const start = { agent: { name: request.agent, version }, placement };
   // The session that asked for a queued task pays for it.

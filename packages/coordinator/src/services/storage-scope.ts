@@ -27,7 +27,7 @@ import {
 import type { Caller } from "../call/caller.ts";
 import { LEASE_MS_MAX } from "../store/store-time.ts";
 import type { ServiceHost } from "./service-host.ts";
-import { inProject, projectOf, refuseForeignProject } from "./environments/project-of.ts";
+import { inProject, projectOf, refuseForeignProject, refuseForeignTree } from "./environments/project-of.ts";
 import { mayTouch } from "./session-scope.ts";
 import { versionOf } from "./session-start.ts";
 
@@ -248,7 +248,10 @@ async function hasForeign(
   ownId: string,
 ): Promise<boolean> {
   const creations = effects.filter((effect) => effect.type === "create_session");
-  for (const { placement } of creations) refuseForeignProject(caller, placement, "placement.demands");
+  for (const creation of creations) {
+    refuseForeignProject(caller, creation.placement, "placement.demands");
+    await refuseForeignTree(host, caller, creation, "parent.sessionId");
+  }
   if (creations.length === 0) return false;
   const ids = new Set(creations.flatMap(referencesOf));
   for (const { first } of creations)

@@ -45,6 +45,28 @@ export function inProject(project: string | undefined, demands: Placement["deman
   return { ...others, ...defined({ [PROJECT_DEMAND]: project }) };
 }
 
+/**
+ * The same for a session that a caller creates below another one, whose project it has. @throws HoldfastError
+ * `insufficient_scope`
+ */
+export async function refuseForeignTree(
+  host: Pick<ServiceHost, "storage">,
+  { projects, owner }: Pick<Caller, "projects" | "owner">,
+  {
+    placement,
+    parent,
+  }: {
+    readonly placement?: Placement | undefined;
+    readonly parent?: Pick<Session, "sessionId"> | undefined;
+  },
+  at: string,
+): Promise<void> {
+  if (projects === undefined || parent === undefined) return;
+  const project = await projectOf(host, { placement: { ...placement, ...defined({ owner }) }, parent });
+  // mutant: project-below-of-other-tokens
+  refuseForeignProject({ projects }, { demands: defined({ [PROJECT_DEMAND]: project }) }, at);
+}
+
 /** @param at the place of the demands in the request. @throws HoldfastError `insufficient_scope` */
 export function refuseForeignProject(
   { projects }: Pick<Caller, "projects">,
