@@ -35,7 +35,9 @@ async function tokensOfCreated(
   const effect = { type: "create_session", sessionId, agent: { name: "helper", version }, placement };
   const effects = [{ ...effect, seed: 1, flags: 0, format: 1 }];
   expect((await holder.say(held!, { status: "working" }, { effects })).status).toBe("committed");
-  const claim = (await taker.poll()).claims.find((one) => one.sessionId === sessionId);
+  const { claims } = await taker.poll({ waitMs: 1_000 });
+  const claim = claims.find((one) => one.sessionId === sessionId);
+  expect(claim, "the runner of its project gets it").toBeDefined();
   const path = `/v1/sessions/${sessionId}/environments`;
   const { status, body } = await taker.person.post(path, { claimToken: claim!.token });
   expect(status).toBe(200);
