@@ -58,6 +58,7 @@ export class ChatView {
     if (event.type === "warned")
       this.#say(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
     if (event.type !== "task_delta" || event.delta.type !== "token" || !this.#streams) return;
+    if (this.#status.endedSilent(event.taskId)) return;
     const stream = `${event.taskId} ${event.attempt}`;
     if (this.#streaming !== undefined && this.#streaming !== stream)
       this.#terminal.write(`\n${paint.dim("(again from the start)")}\n`);

@@ -204,7 +204,9 @@ class TextView implements LiveView {
     const isShown = this.#options.isVerbose || this.#isConversation !== true;
     if (delta.type === "progress" && isShown && !isCommandOutput(delta.data))
       this.#note(paint.dim(`  ${kind}: ${plainLine(progressText(delta.data), 300)}`));
-    if (delta.type === "token") this.#stream(event, delta.text);
+    // The text of a task of code may have no entry that shows it.
+    const isShownByEntry = this.#isConversation === true && this.#status.endedSilent(event.taskId);
+    if (delta.type === "token" && !isShownByEntry) this.#stream(event, delta.text);
   }
 
   #stream({ kind, taskId, attempt }: TaskDelta, text: string): void {

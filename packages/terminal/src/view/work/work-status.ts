@@ -13,6 +13,8 @@ const FRAMES = { unicode: ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧
 const FRAME_MS = 100;
 const NAME_CHARS = 40;
 const CALL_CHARS = 200;
+/** Text that comes late comes right after the end of its task. */
+const SILENT_MAX = 100;
 
 export class WorkStatus {
   readonly #open: OpenCalls;
@@ -23,6 +25,10 @@ export class WorkStatus {
   /** The steps that run, by their numbers. */
   readonly #running = new Map<number, string>();
   #spent: Cost = NO_COST;
+  /** The task whose text came last. */
+  #streaming = "";
+  /** The tasks that ended last of those whose text had not come. */
+  readonly #silent = new Set<string>();
   /** The usage that running tasks have reported so far. Their ends have the whole. */
   readonly #reported = new Map<string, Cost>();
 
@@ -37,15 +43,27 @@ export class WorkStatus {
     if (type === "task_completed" || type === "task_failed" || type === "outcome_kept") {
       this.#running.delete(task ?? -1);
       this.#reported.delete(taskId ?? "");
+      if (taskId !== undefined && taskId !== this.#streaming) this.#silent.add(taskId);
+      for (const oldest of [...this.#silent].slice(0, -SILENT_MAX)) this.#silent.delete(oldest);
     }
     if (usage !== undefined) this.#spent = addUsage(this.#spent, usage);
     for (const one of withdrawn ?? []) this.#running.delete(one.task);
   }
 
   trace(event: TraceEvent): void {
-    if (event.type !== "task_delta" || event.delta.type !== "usage") return;
+    if (event.type !== "task_delta" || this.endedSilent(event.taskId)) return;
     const { taskId, delta } = event;
+    if (delta.type === "token") this.#streaming = taskId;
+    if (delta.type !== "usage") return;
     this.#reported.set(taskId, addUsage(this.#reported.get(taskId) ?? NO_COST, delta.usage));
+  }
+
+  /**
+   * Whether a task ended before its text came. A quick reply of a model is read from the journal before its
+   * tokens, and its entry has shown all of it.
+   */
+  endedSilent(taskId: string): boolean {
+    return this.#silent.has(taskId);
   }
 
   /** @param isConversation whether the steps are those of a model or a program, which are no words of the work. */

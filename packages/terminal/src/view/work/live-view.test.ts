@@ -1,0 +1,73 @@
+// `liveView`: what is said once, whichever of its two sources comes first.
+
+import type { Session, TraceEvent } from "@holdfast/core";
+import { expect, test } from "vitest";
+import type { Io } from "../../frame/command.ts";
+import { liveView, type LiveView } from "./live-view.ts";
+
+const SESSION = "ses_a";
+const TASK = `${SESSION}-2`;
+
+test("a text whose entry was shown before its tokens came is not shown again", () => {
+  const { view, shown } = begun();
+  view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });
+  view.event({ seq: 5, type: "task_completed", task: 2, taskId: TASK, kind: "model" });
+  view.event({ seq: 6, type: "append_entry", role: "assistant", content: { text: "I look." } });
+  view.trace(token("I look."));
+  view.event({ seq: 7, type: "append_entry", role: "assistant", content: { text: "I have looked." } });
+  expect(shown()).toBe("agent  ses_a\nI look.\nI have looked.\n");
+});
+
+test("a text that had begun when its end was shown is shown to its end", () => {
+  const { view, shown } = begun();
+  view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });
+  view.trace(token("I "));
+  view.event({ seq: 5, type: "task_completed", task: 2, taskId: TASK, kind: "model" });
+  view.trace(token("look."));
+  expect(shown()).toBe("agent  ses_a\nI look.");
+});
+
+test("a text that was streamed is not shown again by its entry", () => {
+  const { view, shown } = begun();
+  view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });
+  view.trace(token("I "));
+  view.trace(token("look."));
+  view.event({ seq: 5, type: "task_completed", task: 2, taskId: TASK, kind: "model" });
+  view.event({ seq: 6, type: "append_entry", role: "assistant", content: { text: "I look." } });
+  expect(shown()).toBe("agent  ses_a\nI look.");
+});
+
+function token(text: string): TraceEvent {
+  const delta = { type: "token", text };
+  return {
+    type: "task_delta",
+    sessionId: SESSION,
+    taskId: TASK,
+    kind: "model",
+    attempt: 1,
+    offset: 0,
+    delta,
+  } as TraceEvent;
+}
+
+/** The view of a conversation that has begun, and what it has written. */
+function begun(): { readonly view: LiveView; readonly shown: () => string } {
+  let text = "";
+  const same = (one: string): string => one;
+  const notes = { paint: { bold: same, dim: same, cyan: same }, symbols: {}, columns: 80 };
+  const io = {
+    isJson: false,
+    notes,
+    status() {},
+    note: (line: string) => (text += `${line}\n`),
+    write: (piece: string) => (text += piece),
+  } as unknown as Io;
+  const view = liveView({ io, sessionId: SESSION, questions: undefined, isDurable: false, isVerbose: false });
+  const session = {
+    sessionId: SESSION,
+    agent: { name: "agent", version: "1", file: "/agent.md" },
+    waits: [],
+  };
+  view.began(session as unknown as Session, false, new Set(), new Map());
+  return { view, shown: () => text };
+}
