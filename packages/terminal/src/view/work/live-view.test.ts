@@ -37,6 +37,14 @@ test("a text that was streamed is not shown again by its entry", () => {
   expect(shown()).toBe("agent  ses_a\nI look.");
 });
 
+test("the records of a script's call are no lines of the work", () => {
+  const { view, shown } = begun();
+  const content = { type: "script_started", call: "toolu_1", script: "count", version: "0f91" };
+  view.event({ seq: 4, type: "append_entry", role: "event", content });
+  view.event({ seq: 5, type: "append_entry", role: "assistant", content: { text: "It counts." } });
+  expect(shown()).toBe("agent  ses_a\nIt counts.\n");
+});
+
 function token(text: string): TraceEvent {
   const delta = { type: "token", text };
   return {

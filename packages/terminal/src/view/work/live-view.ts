@@ -273,8 +273,8 @@ class TextView implements LiveView {
 }
 
 const REQUEST_CHARS = 500;
-/** The roles of entries whose lines `entryLines` has. */
-const SPEAKERS: ReadonlySet<string> = new Set(["user", "assistant", "tool", "plan", "thinking"]);
+/** The roles of entries whose lines `entryLines` has, or that are records of a call whose lines it has. */
+const SPEAKERS: ReadonlySet<string> = new Set(["user", "assistant", "tool", "plan", "thinking", "event"]);
 /** The events of a conversation that say how it is run, and not what is done. */
 const MACHINERY: ReadonlySet<string> = new Set([
   "schedule_task",
