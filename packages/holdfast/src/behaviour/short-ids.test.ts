@@ -56,5 +56,6 @@ test("an id that means several sessions names each with its title, agent and age
     expect(stderr).toMatch(
       new RegExp(`${short(ids[at]!)}: ${title} \\(asks, \\w+, started [\\d.]+ \\w+.* ago\\)`),
     );
+  expect(stderr).toContain("expected: an id, a short id, or the beginning of exactly one of these");
   expect(stderr).toContain("give more characters of the id");
 });

@@ -207,7 +207,7 @@ async function meantBy(reader: StorageReader, id: string): Promise<readonly Sess
   return matches;
 }
 
-const WANTED_ID = "an id, or the beginning of exactly one id";
+const WANTED_ID = "an id, a short id, or the beginning of exactly one of these";
 
 /** Names each session so that a person can choose one: its id as it can be typed, its title, agent and age. */
 function severalMeant(
