@@ -48,8 +48,8 @@ test("the command alone says the two commands to begin with, and they work", asy
 });
 
 test("the test of the agent passes, with a crash at each point", ofCampaign, async () => {
-  await project.run("init");
   symlinkSync(PACKAGES, project.path("node_modules"));
+  expect((await project.run("init")).stderr).not.toContain("npm install");
   const { status, stdout } = spawnSync(process.execPath, ["--test", "agents/first-agent.test.ts"], {
     cwd: project.folder,
     encoding: "utf8",
@@ -90,7 +90,9 @@ test("in a project of somebody else it changes nothing and adds the agents alone
   const own = { "package.json": '{"name": "theirs"}', "src/a.ts": "", ".gitignore": "dist\n" };
   mkdirSync(project.path("src"));
   for (const [path, text] of Object.entries(own)) writeFileSync(project.path(path), text);
-  expect((await project.run("init")).code).toBe(0);
+  const { code, stderr } = await project.run("init");
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/the test of the agent needs the package here:\n {2}npm install holdfast\n$/);
   expect(filesHere()).toEqual(
     [...Object.keys(own), "agents/first-agent.test.ts", "agents/first-agent.ts"].toSorted(),
   );

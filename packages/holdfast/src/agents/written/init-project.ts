@@ -65,7 +65,16 @@ export function initProject(name: string, io: Io): number {
   io.show({ template: name, written }, written.map((path) => `wrote ${path}`).join("\n"));
   io.note("next:");
   for (const line of template.next) io.note(`  ${io.call(line)}`);
+  const hasTest = written.some((path) => path.endsWith(".test.ts"));
+  if (hasTest && !isInstalled(io.cwd))
+    io.note("the test of the agent needs the package here:\n  npm install holdfast");
   return 0;
+}
+
+/** Whether code in this folder can import `holdfast`. A command that is installed elsewhere runs agents without it. */
+function isInstalled(folder: string): boolean {
+  if (existsSync(join(folder, "node_modules", "holdfast"))) return true;
+  return folder !== dirname(folder) && isInstalled(dirname(folder));
 }
 
 /** A file, or something that is no folder in the place of one. A link may lead out of the folder. */
