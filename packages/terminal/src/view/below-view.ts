@@ -8,6 +8,7 @@ import { isEnded, type Session, type StorageReader, type TraceEvent } from "@hol
 import type { Io } from "../frame/command.ts";
 import {
   answerCommands,
+  commandLines,
   openQuestions,
   statusText,
   type QuestionWait,
@@ -90,7 +91,7 @@ export class BelowView {
     const canType = question !== undefined && questions !== undefined;
     if (canType) io.note(paint.dim(`  ${howToAnswer(question)}`));
     const before = canType ? "or from another terminal: " : "";
-    if (isDurable) io.note(paint.dim(`  ${before}${commands.join("   ")}`));
+    if (isDurable) io.note(paint.dim(commandLines(commands, before, io.notes)));
     return true;
   }
 }

@@ -1,7 +1,8 @@
 import { NEXT_INPUT, type Session, type Wait } from "@holdfast/core";
 import { NEXT_INPUT as VIEWED_NEXT_INPUT } from "@holdfast/proto/view";
 import { expect, test } from "vitest";
-import { askedLines, beforeResume, describeWaits } from "./describe-session.ts";
+import type { Look } from "../frame/command.ts";
+import { askedLines, beforeResume, commandLines, describeWaits } from "./describe-session.ts";
 import { pauseAdvice } from "./pause-advice.ts";
 
 const signal = (name: string, id: number): Wait => ({ type: "signal", id, name });
@@ -65,4 +66,11 @@ test("a call is shown whole below its question, and not twice where the question
   const long = `ls ${"x".repeat(300)}`;
   const prompt = `Allow shell: ${long}`.slice(0, 200);
   expect(askedLines({ ...call, prompt, action: long })).toEqual([prompt, `  ${long}`, "in /w", rule]);
+});
+
+test("commands stand in one line where the terminal has room, and none is broken where it has not", () => {
+  const lines = (columns: number): string =>
+    commandLines(["holdfast approve a 1", "holdfast approve a 1 --no"], "or: ", { columns } as Look);
+  expect(lines(54)).toBe("  or: holdfast approve a 1   holdfast approve a 1 --no");
+  expect(lines(53)).toBe("  or:\n    holdfast approve a 1\n    holdfast approve a 1 --no");
 });

@@ -322,3 +322,11 @@ export function answerCommands(
 ): string[] {
   return answerLines(id, question).map((line) => io.call(line));
 }
+
+/** Commands to type: in one line where it fits, and otherwise in one line each, so that none is broken. */
+export function commandLines(commands: readonly string[], before: string, { columns }: Look): string {
+  const line = `  ${before}${commands.join("   ")}`;
+  if (line.length <= columns) return line;
+  const head = before === "" ? [] : [`  ${before.trimEnd()}`];
+  return [...head, ...commands.map((command) => `    ${command}`)].join("\n");
+}

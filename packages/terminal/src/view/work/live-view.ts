@@ -22,6 +22,7 @@ import type { Io } from "../../frame/command.ts";
 import {
   answerCommands,
   askedLines,
+  commandLines,
   describeWaits,
   isAside,
   isOfAdapter,
@@ -267,8 +268,9 @@ class TextView implements LiveView {
   }
 
   #hintAtCommands(commands: readonly string[], before = ""): void {
+    const { notes } = this.#io;
     if (this.#options.isDurable && commands.length > 0)
-      this.#note(this.#io.notes.paint.dim(`  ${before}${commands.join("   ")}`));
+      this.#note(notes.paint.dim(commandLines(commands, before, notes)));
   }
 }
 
