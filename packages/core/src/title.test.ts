@@ -7,6 +7,7 @@ test.each([
   ["the first line that says something", "\n\n---\n<task>\n## Fix the login\n", "Fix the login"],
   ["the field of a request", { repo: "web", prompt: "Fix the login" }, "Fix the login"],
   ["a later field, where the first says nothing", { prompt: " \n", task: "Fix it" }, "Fix it"],
+  ["the first message of a chat", { text: "Fix the login", conversation: true }, "Fix the login"],
   ["simple fields", { path: "src/a.ts", n: 3, dry: true, deep: { a: 1 } }, "path=src/a.ts n=3 dry=true"],
   ["a field with blanks", { why: "out of memory", n: 1 }, 'why="out of memory" n=1'],
   ["a number", 17, "17"],

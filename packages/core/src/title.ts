@@ -11,7 +11,7 @@ import { hideSecrets, isSecretField } from "./json/secret-looks.ts";
 
 export const TITLE_CHARS = 80;
 /** The fields that say what a session is to do, the most telling ones first. */
-const REQUEST_FIELDS = ["prompt", "message", "task", "goal", "title"] as const;
+const REQUEST_FIELDS = ["prompt", "message", "task", "goal", "title", "text"] as const;
 /** As much of a text is read. */
 const READ_CHARS = 2_048;
 /** A title begins in this part of it. A secret that begins there is then known by its rest. */
