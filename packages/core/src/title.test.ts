@@ -8,6 +8,8 @@ test.each([
   ["the field of a request", { repo: "web", prompt: "Fix the login" }, "Fix the login"],
   ["a later field, where the first says nothing", { prompt: " \n", task: "Fix it" }, "Fix it"],
   ["the first message of a chat", { text: "Fix the login", conversation: true }, "Fix the login"],
+  ["the text of a coding agent with options", { text: "Fix the login", worktree: true }, "Fix the login"],
+  ["the title of a text", { text: "Long words.", title: "Fix the login" }, "Fix the login"],
   ["simple fields", { path: "src/a.ts", n: 3, dry: true, deep: { a: 1 } }, "path=src/a.ts n=3 dry=true"],
   ["a field with blanks", { why: "out of memory", n: 1 }, 'why="out of memory" n=1'],
   ["a number", 17, "17"],
