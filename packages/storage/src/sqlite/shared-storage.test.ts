@@ -63,13 +63,35 @@ describe("O15: the end of the owner touches nothing that other processes run", (
     const [owner, client] = [await sharer(path), await sharer(path)];
     expect(await client.ask("create ses-1")).toBe("created");
     await Promise.all([owner.kill(), client.kill()]);
-    const storage = await openSqliteStorage({ path });
-    onTestFinished(() => storage.close());
+    const next = await openSqliteStorage({ path });
+    onTestFinished(() => next.close());
+    expect(await next.claim(claimOf("ses-1"))).toMatchObject({ status: "claimed" });
+  });
+
+  test("a process that dies as the second owner leaves no claim to the third", async () => {
+    const path = `${newFolder()}/test.db`;
+    const [first, second] = [await sharer(path), await sharer(path)];
+    expect(await second.ask("create ses-1")).toBe("created");
+    await first.finish();
+    expect(await second.ask("step ses-1")).toBe("committed");
+    expect(await second.ask("owner")).toBe(String(second.pid));
+    await second.kill();
+    const third = await openSqliteStorage({ path });
+    onTestFinished(() => third.close());
+    expect(await third.claim(claimOf("ses-1"))).toMatchObject({ status: "claimed" });
+  });
+
+  test("the owner is told of the sessions of a process that dies", async () => {
+    const path = `${newFolder()}/test.db`;
+    const owner = await ownSqliteStorage({ path });
+    onTestFinished(() => owner.close());
+    const client = await sharer(path);
+    expect(await client.ask("create ses-1")).toBe("created");
     const arrived = vi.fn();
-    storage.subscribe(arrived);
-    const claim = { sessionId: "ses-1", owner: "next", now: 1, leaseMs: Infinity };
-    await vi.waitFor(async () => expect(await storage.claim(claim)).toMatchObject({ status: "claimed" }));
-    expect(arrived.mock.calls).toEqual([[{ sessionId: "ses-1", awaited: true }]]);
+    owner.subscribe(arrived);
+    await client.kill();
+    await vi.waitFor(() => expect(arrived).toHaveBeenCalledWith({ sessionId: "ses-1", awaited: true }));
+    expect(await owner.claim(claimOf("ses-1"))).toMatchObject({ status: "claimed" });
   });
 
   test("a process that closes while nobody owns the database leaves no claim", async () => {
@@ -80,8 +102,7 @@ describe("O15: the end of the owner touches nothing that other processes run", (
     await owner.close();
     await client.close();
     const next = await ownSqliteStorage({ path });
-    const claim = { sessionId: "ses-1", owner: "next", now: 1, leaseMs: Infinity };
-    expect(await next.claim(claim)).toMatchObject({ status: "claimed" });
+    expect(await next.claim(claimOf("ses-1"))).toMatchObject({ status: "claimed" });
     expect([...next.clients.known()]).toEqual([]);
     await next.close();
   });
@@ -114,6 +135,10 @@ describe("O15: the end of the owner touches nothing that other processes run", (
     await again.close();
   });
 });
+
+function claimOf(sessionId: string) {
+  return { sessionId, owner: "next", now: 1, leaseMs: Infinity };
+}
 
 function creating(sessionId: string) {
   return {

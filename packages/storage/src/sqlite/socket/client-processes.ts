@@ -42,12 +42,16 @@ export class ClientProcesses {
     this.#now = now;
   }
 
-  /** client-processes-1. To be called once, when processes can come back. */
-  begin(): void {
-    for (const [client, mark] of this.#storage.clients.known()) {
+  /**
+   * client-processes-1. To be called once, when processes can come back. Resolves when each of them was looked
+   * for once, so that no claim of a process that is gone by its mark refuses the first claim of this one.
+   */
+  async begin(): Promise<void> {
+    const looks = [...this.#storage.clients.known()].map(([client, mark]) => {
       this.#marks.set(client, mark);
-      void this.#awaitReturn(client, mark);
-    }
+      return new Promise<void>((looked) => void this.#awaitReturn(client, mark, looked));
+    });
+    await Promise.all(looks);
   }
 
   /** A process begins to hold claims, or comes back. */
@@ -92,26 +96,37 @@ export class ClientProcesses {
     this.#awaited.delete(client);
   }
 
-  /** Never rejects. */
-  async #awaitReturn(client: number, mark: PresenceMark | undefined): Promise<void> {
+  /** Never rejects. @param looked called after the first look, and after the claims of a process that is gone ended. */
+  async #awaitReturn(
+    client: number,
+    mark: PresenceMark | undefined,
+    looked: () => void = () => {},
+  ): Promise<void> {
     this.#stopAwaiting(client);
     const controller = new AbortController();
     const { signal } = controller;
     this.#awaited.set(client, controller);
     try {
-      await isGone(mark, signal);
+      await isGone(mark, signal, looked);
       if (!signal.aborted) this.end(client);
     } catch {
       // It came back. Or the disk failed: then the claims last until the next owner.
+    } finally {
+      looked();
     }
   }
 }
 
 /** Resolves when the process is gone. @throws when `signal` is aborted. */
-async function isGone(mark: PresenceMark | undefined, signal: AbortSignal): Promise<void> {
+async function isGone(
+  mark: PresenceMark | undefined,
+  signal: AbortSignal,
+  looked: () => void,
+): Promise<void> {
   for (;;) {
     const found = mark === undefined ? "unknown" : await look(mark);
     if (found === "gone") return;
+    looked();
     if (found === "unknown") return sleep(UNPROVEN_MS, undefined, { ref: false, signal });
     const leave = (): void => found.leave();
     signal.addEventListener("abort", leave);

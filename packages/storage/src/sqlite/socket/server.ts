@@ -78,7 +78,7 @@ export class StorageServer {
       chmodSync(socket, 0o600);
       // Later errors of a listening socket (no more descriptors) concern one connection that was not made.
       this.#server.removeAllListeners("error").on("error", () => {});
-      this.processes.begin();
+      await this.processes.begin();
     } catch (error) {
       throw pathError(error, socket);
     }
