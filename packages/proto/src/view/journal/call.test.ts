@@ -53,8 +53,21 @@ test("a file that is written is all new", () => {
 });
 
 test("a line of a patch that begins like its head is a line", () => {
-  expect(patchedLines("+++ b/a\n--- a/a\n---x\n+ y")).toEqual([
+  expect(patchedLines("--- a/a\n+++ b/a\n---x\n+ y")).toEqual([
     { type: "deleted", text: "--x" },
     { type: "added", text: " y" },
   ]);
+});
+
+test("a comment that a patch removes or adds is a line", () => {
+  const names = "--- a/q.sql\n+++ b/q.sql\n";
+  const lines = [
+    { type: "deleted", text: "-- drop the table" },
+    { type: "added", text: "++ keep it" },
+  ];
+  const changed = "--- drop the table\n+++ keep it";
+  expect(patchedLines(`${names}@@ -1,2 +1,2 @@\n${changed}\n same\n${names}@@ -1 +1 @@\n${changed}`)).toEqual(
+    [...lines, ...lines],
+  );
+  expect(patchedLines("--- drop the table\n same")).toEqual(lines.slice(0, 1));
 });

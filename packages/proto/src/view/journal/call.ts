@@ -111,13 +111,30 @@ function editLines(before: string, after: string): readonly DiffLine[] {
   ];
 }
 
-/** The changed lines of a patch, as `git diff` and Codex write them. */
+/**
+ * The changed lines of a patch, as `git diff` and Codex write them. The names of a file are two lines, one below
+ * the other, outside of a hunk: `--- x` elsewhere is a deleted line `-- x` (parse-diff-1).
+ */
 export function patchedLines(patch: string): readonly DiffLine[] {
-  return patch.split("\n").flatMap((line) => {
-    if (/^(\+\+\+|---) /.test(line)) return [];
-    if (line.startsWith("+")) return added(line.slice(1));
-    return line.startsWith("-") ? deleted(line.slice(1)) : [];
+  const lines = patch.split("\n");
+  let [oldLeft, newLeft] = [0, 0];
+  return lines.flatMap((line, at) => {
+    const [isOld, isNew] = [line.startsWith("-"), line.startsWith("+")];
+    if (oldLeft > 0 || newLeft > 0) {
+      if (!isNew) oldLeft--;
+      if (!isOld) newLeft--;
+    } else {
+      const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
+      if (hunk !== null) [oldLeft, newLeft] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
+      if (areNames(line, lines[at + 1]) || areNames(lines[at - 1], line)) return [];
+    }
+    if (isNew) return added(line.slice(1));
+    return isOld ? deleted(line.slice(1)) : [];
   });
+}
+
+function areNames(line = "", next = ""): boolean {
+  return line.startsWith("--- ") && next.startsWith("+++ ");
 }
 
 function linesOf(text: string): readonly string[] {
