@@ -54,8 +54,15 @@ describe("the call of a command", () => {
     expect(lines.at(-1)).toBe("    line 19");
   });
 
-  test("a command that ends with an exit code has failed", () => {
-    expect(shown("shell", { command: "false" }, "exit code 1\n")[1]).toBe("  x exit code 1");
+  test.each(["exit code 1", "ended by SIGKILL", "ended after its time of 2000 ms", "not started: no bash"])(
+    "a command has failed by its end: %s",
+    (end) => {
+      expect(shown("shell", { command: "make" }, `${end}\nsome output`)[1]).toBe(`  x ${end}`);
+    },
+  );
+
+  test("an output that speaks of an end is no failure", () => {
+    expect(shown("Bash", { command: "log" }, "ended by a person")[1]).toBe("  + ended by a person");
   });
 
   test("a command cannot steer the terminal, and stays on one line", () => {

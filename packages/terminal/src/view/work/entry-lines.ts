@@ -111,6 +111,10 @@ function changeLines(change: Change, look: Look): readonly string[] {
   ];
 }
 
+/** How the tool `shell` begins the result of a command that failed (`describeEnd`). It is no error of the tool. */
+const FAILED_RUN =
+  /^(?:exit code [1-9]\d*|ended by SIG\w+|ended after its time of \d+ ms|not started: .*)(?:\n|$)/;
+
 function resultLines(content: unknown, open: OpenCalls, by: string, look: Look): readonly string[] {
   const { paint, symbols } = look;
   const { toolCallId, text, isError } = (content ?? {}) as Readonly<Record<string, unknown>>;
@@ -118,7 +122,7 @@ function resultLines(content: unknown, open: OpenCalls, by: string, look: Look):
   const call = open.get(id);
   open.delete(id);
   const isRun = call?.verb === "Run";
-  const hasFailed = isError === true || (isRun && /^exit code [1-9]/.test(String(text)));
+  const hasFailed = isError === true || (isRun && FAILED_RUN.test(String(text)));
   const patch = call?.verb === "Edit" && call.change === undefined ? patchedLines(String(text)) : [];
   const output = typeof text === "string" ? outputLines(text, isRun) : [];
   const mark = hasFailed ? paint.red(symbols.failed) : paint.green(symbols.done);
