@@ -91,7 +91,7 @@ function itemOf(tool, input) {
       : {
           type: "fileChange",
           id,
-          changes: [{ path: input.path, kind: "add", diff: "+x" }],
+          changes: [{ path: input.path, kind: { type: "add" }, diff: "x\n" }],
           status: "inProgress",
         };
   waiting.set(id, item);

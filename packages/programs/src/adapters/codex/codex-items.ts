@@ -52,7 +52,7 @@ export function codexResultOf(item: Fields): { readonly text: string; readonly i
       isError,
     };
   if (Array.isArray(changes)) {
-    const lines = listOf(changes).map(({ path, diff }) => `${textOr(path, "")}\n${textOr(diff, "")}`);
+    const lines = listOf(changes).map((change) => `${textOr(change["path"], "")}\n${diffOf(change)}`);
     return { text: recordedResult(lines.join("\n")), isError };
   }
   // The last messages of sub-agents that a call has waited for.
@@ -65,4 +65,14 @@ export function codexResultOf(item: Fields): { readonly text: string; readonly i
     text: given === undefined || given === null ? textOr(status, "") : recordedResult(JSON.stringify(given)),
     isError,
   };
+}
+
+const MARKS: Readonly<Record<string, string>> = { add: "+", delete: "-" };
+
+/** Of a file that is new or gone, Codex gives the content in the place of a patch. */
+function diffOf({ kind, diff }: Fields): string {
+  const text = textOr(diff, "");
+  const mark = MARKS[textOr(fieldsOf(kind)["type"], textOr(kind, ""))];
+  if (mark === undefined || text === "") return text;
+  return text.replace(/\n$/, "").replaceAll(/^/gm, mark);
 }
