@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { codexResultOf } from "./codex-items.ts";
+import { codexCallOf, codexResultOf } from "./codex-items.ts";
 
 test.each([
   ["a new file", { type: "add" }, "# Title\n- item\n", "+# Title\n+- item"],
@@ -10,4 +10,15 @@ test.each([
 ])("the result of a change has the patch of %s", (_what, kind, diff, patch) => {
   const item = { type: "fileChange", status: "completed", changes: [{ path: "a.md", kind, diff }] };
   expect(codexResultOf(item)).toEqual({ text: `a.md\n${patch}`, isError: false });
+});
+
+test("the call of a change says what would be changed", () => {
+  const change = { path: "a.md", kind: { type: "add" }, diff: "a\n" };
+  const call = (...changes: object[]) => codexCallOf({ type: "fileChange", changes })?.input;
+  expect(call(change)).toEqual({ path: "a.md", patch: "a.md\n+a" });
+  expect(call(change, { ...change, path: "b.md" })).toEqual({
+    paths: ["a.md", "b.md"],
+    patch: "a.md\n+a\nb.md\n+a",
+  });
+  expect(call({ path: "a.md" })).toEqual({ path: "a.md" });
 });

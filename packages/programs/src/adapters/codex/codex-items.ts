@@ -16,8 +16,15 @@ export function codexCallOf(item: Fields): Pick<PermissionRequest, "tool" | "inp
     case "commandExecution":
       return { tool: "shell", input: { command: innerCommand(textOr(item["command"], "")) } };
     case "fileChange": {
-      const paths = listOf(item["changes"]).map(({ path }) => textOr(path, ""));
-      return { tool: "edit_file", input: paths.length === 1 ? { path: paths[0] } : { paths } };
+      const changes = listOf(item["changes"]);
+      const paths = changes.map(({ path }) => textOr(path, ""));
+      const patch = changesText(changes);
+      // Whoever is asked for the call sees by it what would be changed.
+      const shown = changes.some(({ diff }) => textOr(diff, "") !== "") ? { patch } : {};
+      return {
+        tool: "edit_file",
+        input: { ...(paths.length === 1 ? { path: paths[0] } : { paths }), ...shown },
+      };
     }
     case "mcpToolCall":
       return {
@@ -51,10 +58,7 @@ export function codexResultOf(item: Fields): { readonly text: string; readonly i
       ),
       isError,
     };
-  if (Array.isArray(changes)) {
-    const lines = listOf(changes).map((change) => `${textOr(change["path"], "")}\n${diffOf(change)}`);
-    return { text: recordedResult(lines.join("\n")), isError };
-  }
+  if (Array.isArray(changes)) return { text: recordedResult(changesText(listOf(changes))), isError };
   // The last messages of sub-agents that a call has waited for.
   const said = Object.values(fieldsOf(item["agentsStates"]))
     .map((state) => textOr(fieldsOf(state)["message"], ""))
@@ -65,6 +69,10 @@ export function codexResultOf(item: Fields): { readonly text: string; readonly i
     text: given === undefined || given === null ? textOr(status, "") : recordedResult(JSON.stringify(given)),
     isError,
   };
+}
+
+function changesText(changes: readonly Fields[]): string {
+  return changes.map((change) => `${textOr(change["path"], "")}\n${diffOf(change)}`).join("\n");
 }
 
 const MARKS: Readonly<Record<string, string>> = { add: "+", delete: "-" };
