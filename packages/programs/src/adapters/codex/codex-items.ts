@@ -19,7 +19,7 @@ export function codexCallOf(item: Fields): Pick<PermissionRequest, "tool" | "inp
       const changes = listOf(item["changes"]);
       const paths = changes.map(({ path }) => textOr(path, ""));
       const patch = changesText(changes);
-      // Whoever is asked for the call sees by it what would be changed.
+      // A person who is asked for the call sees by the patch what would change.
       const shown = changes.some(({ diff }) => textOr(diff, "") !== "") ? { patch } : {};
       return {
         tool: "edit_file",
@@ -77,7 +77,7 @@ function changesText(changes: readonly Fields[]): string {
 
 const MARKS: Readonly<Record<string, string>> = { add: "+", delete: "-" };
 
-/** Of a file that is new or gone, Codex gives the content in the place of a patch. */
+/** For a new or deleted file Codex gives the content in the place of a patch. */
 function diffOf({ kind, diff }: Fields): string {
   const text = textOr(diff, "");
   const mark = MARKS[textOr(fieldsOf(kind)["type"], textOr(kind, ""))];

@@ -44,7 +44,7 @@ export class ClientProcesses {
 
   /**
    * client-processes-1. To be called once, when processes can come back. Resolves when each of them was looked
-   * for once, so that no claim of a process that is gone by its mark refuses the first claim of this one.
+   * for once. A claim of a process that is gone by its mark then refuses no claim of this one.
    */
   async begin(): Promise<void> {
     const looks = [...this.#storage.clients.known()].map(([client, mark]) => {
