@@ -35,8 +35,8 @@ export interface WhyContext {
 }
 
 /**
- * The reason why a session waits, the place it moved to, its progress, or its output. Empty when there is
- * nothing to say.
+ * The reason why a session waits, with its questions first, the place it moved to, its progress, or its output.
+ * Empty when there is nothing to say.
  */
 export function whyText(session: PlainSession, { isElsewhere, isDriven = true, when }: WhyContext): string {
   const { status, pauseReason, waits, error, blocked, movedTo, sessionId, output, progress } = session;
@@ -53,6 +53,7 @@ export function whyText(session: PlainSession, { isElsewhere, isDriven = true, w
       ? valueText(progress)
       : `no process runs it: holdfast resume ${sessionId}`;
   return waits
+    .toSorted((a, b) => Number(b.type === "input") - Number(a.type === "input"))
     .map((wait) => {
       const until = wait.type === "timer" ? wait.at : wait.until;
       const time = until === undefined ? "" : `, ${wait.type === "timer" ? "due" : "until"} ${when(until)}`;
