@@ -66,11 +66,11 @@ describe("the call of a command", () => {
   });
 
   test("a command cannot steer the terminal, and stays on one line", () => {
-    const [line] = shown("shell", { command: `echo \u001b[2K\n${"x".repeat(500)}` }, "");
+    const [line] = shown("shell", { command: `echo \u001b[2K\n${"x".repeat(5_000)}` }, "");
     expect(line).toContain("\\n");
     // oxlint-disable-next-line no-control-regex -- it is what is looked for.
     expect(line).not.toMatch(/\u001b/);
-    expect(line!.length).toBeLessThanOrEqual(80);
+    expect(line!.length).toBeLessThanOrEqual(1_010);
   });
 });
 
@@ -107,6 +107,26 @@ describe("the call of an edit", () => {
 test("texts and calls of a sub-agent of a program are marked as its own", () => {
   const content = { text: "Looking.", toolCalls: [], parentCallId: "p" };
   expect(entryLines("assistant", content, new Map(), LOOK)).toEqual(["sub-agent: Looking."]);
+});
+
+test("each result of several calls at once says which is its own", () => {
+  const open: OpenCalls = new Map();
+  const toolCalls = ["one", "two"].map((name) => ({ id: name, name: "Bash", input: { command: name } }));
+  expect(entryLines("assistant", { text: "", toolCalls }, open, LOOK)).toEqual(["> Run one", "> Run two"]);
+  const result = (toolCallId: string) => entryLines("tool", { toolCallId, text: "done" }, open, LOOK);
+  expect(result("two")).toEqual(["  + Run two: done"]);
+  expect(result("one")).toEqual(["  + done"]);
+});
+
+test("the end of a long command is shown", () => {
+  const command = `cd folder && ${"npm run build && ".repeat(10)}rm -rf /srv/app`;
+  const [line] = entryLines(
+    "assistant",
+    { text: "", toolCalls: [{ id: "c", name: "shell", input: { command } }] },
+    new Map(),
+    LOOK,
+  );
+  expect(line).toMatch(/rm -rf \/srv\/app$/);
 });
 
 test("a plan is its steps", () => {

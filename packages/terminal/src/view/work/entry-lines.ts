@@ -15,6 +15,9 @@ import { count, plainLine } from "../../frame/plain-text.ts";
 import { questionLine } from "../describe-session.ts";
 
 const LINE_CHARS = 200;
+const COMMAND_CHARS = 1_000;
+/** The call of a result among others. */
+const CALL_CHARS = 40;
 /** Lines of a change and of an output. The rest is counted. */
 const CHANGE_LINES = 12;
 const OUTPUT_LINES = 3;
@@ -82,7 +85,9 @@ function callLines(
   const { change = [] } = view;
   const marks = change.length === 0 ? "" : `  ${changeMarks(change, look)}`;
   const head = `${by}${paint.dim(symbols.begin)} ${paint.bold(line(view.verb, look))}`;
-  const subject = view.subject === "" ? "" : ` ${line(view.subject, look)}`;
+  // The end of a command may be the part that matters.
+  const subjectChars = view.verb === "Run" ? COMMAND_CHARS : widthOf(look);
+  const subject = view.subject === "" ? "" : ` ${questionLine(view.subject, subjectChars)}`;
   return [`${head}${subject}${marks}`, ...changeLines(change, look)];
 }
 
@@ -120,6 +125,8 @@ function resultLines(content: unknown, open: OpenCalls, by: string, look: Look):
   const { toolCallId, text, isError } = (content ?? {}) as Readonly<Record<string, unknown>>;
   const id = String(toolCallId);
   const call = open.get(id);
+  // With several calls at once a result says which is its own.
+  const of = call === undefined || open.size === 1 ? "" : paint.dim(`${callText(call, CALL_CHARS)}: `);
   open.delete(id);
   const isRun = call?.verb === "Run";
   const hasFailed = isError === true || (isRun && FAILED_RUN.test(String(text)));
@@ -127,7 +134,7 @@ function resultLines(content: unknown, open: OpenCalls, by: string, look: Look):
   const output = typeof text === "string" ? outputLines(text, isRun) : [];
   const mark = hasFailed ? paint.red(symbols.failed) : paint.green(symbols.done);
   if (patch.length > 0 && !hasFailed)
-    return [`  ${by}${mark} ${changeMarks(patch, look)}`, ...changeLines(patch, look)];
+    return [`  ${by}${mark} ${of}${changeMarks(patch, look)}`, ...changeLines(patch, look)];
   // The end of an output says why it failed. The contents of a file were asked for by the agent, not by the person.
   const most = hasFailed ? ERROR_LINES : isRun ? OUTPUT_LINES : 1;
   const shown =
@@ -136,7 +143,7 @@ function resultLines(content: unknown, open: OpenCalls, by: string, look: Look):
   const more = output.length - shown.length;
   const fold = more > 0 ? paint.dim(`  (${count(output.length, "line")})`) : "";
   return [
-    `  ${by}${mark} ${paint.dim(line(first, look))}${fold}`,
+    `  ${by}${mark} ${of}${paint.dim(line(first, look))}${fold}`,
     ...others.map((other) => paint.dim(`    ${codeLine(other, look)}`)),
   ];
 }

@@ -70,7 +70,14 @@ function begun(): { readonly view: LiveView; readonly shown: () => string } {
     note: (line: string) => (text += `${line}\n`),
     write: (piece: string) => (text += piece),
   } as unknown as Io;
-  const view = liveView({ io, sessionId: SESSION, questions: undefined, isDurable: false, isVerbose: false });
+  const view = liveView({
+    io,
+    sessionId: SESSION,
+    agent: {},
+    questions: undefined,
+    isDurable: false,
+    isVerbose: false,
+  });
   const session = {
     sessionId: SESSION,
     agent: { name: "agent", version: "1", file: "/agent.md" },
