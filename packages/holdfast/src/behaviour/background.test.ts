@@ -1,6 +1,6 @@
 // `run --detach`, `resume --detach` and `attach`: sessions in processes of their own, by the real command.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -36,6 +36,7 @@ function end(pid: number): void {
 interface Started {
   readonly sessionId: string;
   readonly pid: number;
+  readonly log: string;
 }
 
 async function detached(...args: string[]): Promise<Started> {
@@ -55,18 +56,21 @@ test("a session in the background is followed, answered, killed and resumed ther
   await attached.says("Ship it?");
   end(pid);
   await attached.says("holdfast resume s");
-  await attached.finished;
+  expect((await attached.finished).stderr).not.toContain("resumes"); // It goes on where it runs.
   const refused = await project.run("attach", "s");
   expect(refused.code).not.toBe(0);
   expect(refused.stderr).toContain("no process runs session s");
-  await detached("resume", "s");
+  const { log } = await detached("resume", "s");
   const again = project.start(["attach", "s"], { stdin: "" });
   await again.says("Ship it?");
   expect((await project.run("approve", "s")).code).toBe(0);
   const { code, stdout } = await again.finished;
+  expect(existsSync(log)).toBe(true);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({ answer: { approved: true } });
   expect(readFileSync(project.path("log.txt"), "utf8")).toBe("built\n");
+  expect((await project.run("delete", "s")).code).toBe(0);
+  expect(existsSync(log)).toBe(false);
 });
 
 test("an error before the session runs is the command's own", async () => {

@@ -2,6 +2,7 @@ import { ConflictError, HoldfastError, type ChangeResult } from "@holdfast/core"
 import { SESSION_ARGUMENT, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "../place/project.ts";
 import { withSession } from "../place/find-session.ts";
+import { removeLog } from "../run/background.ts";
 import { dropFileSnapshots, idsBelow } from "../agents/workspaces/deleted-sessions.ts";
 
 export const deleteSession: Command = {
@@ -26,6 +27,7 @@ export const deleteSession: Command = {
       const [result] = await storage.commit([{ type: "delete_session", sessionId, subtree }], Date.now());
       const sessions = deletedOf(sessionId, result, io);
       await dropFileSnapshots([sessionId, ...below], io);
+      for (const gone of [sessionId, ...below]) removeLog(gone, io);
       io.result({ sessionId, sessions }, "");
       io.note(
         sessions === 1

@@ -6,8 +6,8 @@
 //     after its death `resume` continues the session.
 
 import { spawn } from "node:child_process";
-import { closeSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, type ErrorCode, type ErrorDetails } from "@holdfast/core";
 import { dataFolder, makePrivateFolder, openPrivateAppend, withHandedKeys } from "@holdfast/system";
@@ -32,10 +32,9 @@ interface BackgroundCall {
 /** @returns the exit code. */
 export async function runInBackground(call: BackgroundCall, args: Arguments, io: Io): Promise<number> {
   const { sessionId, input } = call;
-  const folder = join(dataFolder(io), "background");
-  makePrivateFolder(folder);
-  removeOldLogs(folder);
-  const log = join(folder, `${sessionId}.log`);
+  const log = logOf(sessionId, io);
+  makePrivateFolder(dirname(log));
+  removeOldLogs(dirname(log));
   rmSync(log, { force: true });
   const output = openPrivateAppend(log);
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...wordsOf(call, args)], {
@@ -115,9 +114,18 @@ function hasBegun(log: string): boolean {
   return /^\{"type":"session"/m.test(readFileSync(log, "utf8"));
 }
 
+/** Forgets what the process of a deleted session has written. */
+export function removeLog(sessionId: string, io: Pick<Io, "env">): void {
+  rmSync(logOf(sessionId, io), { force: true });
+}
+
+function logOf(sessionId: string, io: Pick<Io, "env">): string {
+  return join(dataFolder(io), "background", `${sessionId}.log`);
+}
+
 function removeOldLogs(folder: string): void {
-  // Ids begin with their time.
-  const logs = readdirSync(folder).toSorted();
+  const changed = (name: string): number => statSync(join(folder, name)).mtimeMs;
+  const logs = readdirSync(folder).toSorted((a, b) => changed(a) - changed(b));
   for (const name of logs.slice(0, Math.max(0, logs.length - LOGS_KEPT + 1)))
     rmSync(join(folder, name), { force: true });
 }
