@@ -1,23 +1,14 @@
 import type { InboxItem } from "@holdfast/proto/view";
 import { expect, test } from "vitest";
 import type { Look } from "@holdfast/terminal/frame/command";
+import { ASCII } from "@holdfast/terminal/frame/terminal";
 import { inboxPicture, type InboxState } from "./inbox-picture.ts";
 import { cutColoured, typed } from "@holdfast/terminal/frame/terminal-screen";
 
 const same = (text: string): string => text;
 const LOOK: Look = {
   paint: { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same },
-  symbols: {
-    begin: ">",
-    done: "+",
-    failed: "x",
-    again: "~",
-    wait: "-",
-    ask: "?",
-    arrived: "<",
-    warn: "!",
-    cut: "...",
-  },
+  symbols: ASCII,
   columns: 40,
 };
 const SIZE = { columns: 40, rows: 20 };

@@ -325,7 +325,8 @@ const UNICODE: Symbols = {
   cut: "…",
 };
 
-const ASCII: Symbols = {
+/** The marks of a terminal without Unicode. */
+export const ASCII: Symbols = {
   begin: ">",
   done: "+",
   failed: "x",

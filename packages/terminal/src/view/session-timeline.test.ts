@@ -5,6 +5,7 @@ import type { JournalRecord, StorageReader } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
 import { beforeEach, expect, test } from "vitest";
 import type { Look, Paint } from "../frame/command.ts";
+import { ASCII } from "../frame/terminal.ts";
 import { readTimeline, timelineJson } from "./session-timeline.ts";
 import { timelineText } from "./timeline-text.ts";
 
@@ -167,16 +168,5 @@ test("a bar shows each attempt, and the time between", async () => {
 function look(columns: number): Look {
   const plain = (text: string): string => text;
   const paint: Paint = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain, cyan: plain };
-  const symbols = {
-    begin: ">",
-    done: "+",
-    failed: "x",
-    again: "~",
-    wait: "-",
-    ask: "?",
-    arrived: "<",
-    warn: "!",
-    cut: "...",
-  };
-  return { paint, symbols, columns };
+  return { paint, symbols: ASCII, columns };
 }

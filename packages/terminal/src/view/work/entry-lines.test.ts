@@ -1,21 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Look } from "../../frame/command.ts";
+import { ASCII } from "../../frame/terminal.ts";
 import { entryLines, type OpenCalls } from "./entry-lines.ts";
 
 const same = (text: string): string => text;
 const LOOK: Look = {
   paint: { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same },
-  symbols: {
-    begin: ">",
-    done: "+",
-    failed: "x",
-    again: "~",
-    wait: "-",
-    ask: "?",
-    arrived: "<",
-    warn: "!",
-    cut: "...",
-  },
+  symbols: ASCII,
   columns: 80,
 };
 
