@@ -1,5 +1,5 @@
-// A database whose files are taken away while it is open: nothing is acknowledged that its path does not lead
-// to.
+// A database whose files are taken away while it is open: soon nothing is acknowledged any more, and all that
+// was acknowledged is kept.
 
 import { spawnSync } from "node:child_process";
 import {
@@ -12,6 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { exitCodeOf, type Change, type HoldfastError } from "@holdfast/core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connectSqliteStorage, openSqliteReader, ownSqliteStorage } from "../index.ts";
@@ -27,6 +28,7 @@ async function openWithSession(path: string) {
   const storage = await ownSqliteStorage({ path });
   onTestFinished(() => storage.close());
   expect(await storage.commit([creating("ses-1")], 1)).toEqual([{ status: "created" }]);
+  await delay(20); // A look at the files serves the commits of the next 10 ms.
   return storage;
 }
 
@@ -107,6 +109,25 @@ describe("the content of a database that was taken away", () => {
       reader.close();
     });
   }
+
+  test("it has all that was acknowledged after the removal", async () => {
+    const folder = newFolder();
+    const path = `${folder}/test.db`;
+    const storage = await openWithSession(path);
+    await storage.commit([creating("ses-2")], 2);
+    rmSync(path);
+    const acknowledged = ["ses-1", "ses-2"];
+    for (let i = 0; ; i++) {
+      const sessionId = `ses-after-${i}`;
+      const answer = await storage.commit([creating(sessionId)], 3).catch((thrown: HoldfastError) => thrown);
+      if (!Array.isArray(answer)) break;
+      acknowledged.push(sessionId);
+    }
+    const [name] = readdirSync(folder).filter((each) => each.includes("-saved-"));
+    const reader = openSqliteReader({ path: `${folder}/${name}` });
+    for (const sessionId of acknowledged) expect(await reader.session(sessionId)).toBeDefined();
+    reader.close();
+  });
 
   test("it is saved to the temporary folder when the database's own folder is gone", async () => {
     const folder = `${newFolder()}/data`;

@@ -418,7 +418,7 @@ export class SqliteStorage implements AgentStorage {
         this.#writer.writeAccounts();
         this.#commit.run();
         // mutant: removed-file-unnoticed
-        this.#options.guard?.check();
+        this.#options.guard?.checkCommit();
       }
     } catch (error) {
       this.#undo();
