@@ -44,7 +44,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "agents/workspaces/uncommitted-work.ts",
   ],
   "secrets and sign-ins are looked up only for an agent that declares them": [
-    "@holdfast/agents/mcp-sign-in",
+    "@holdfast/mcp/sign-in",
     "secrets/supplied-secrets.ts",
   ],
   "one action of a command that mostly reads drives sessions or changes them": [

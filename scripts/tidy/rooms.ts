@@ -185,6 +185,19 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       worktrees: "Git worktrees of sessions, from their creation to their removal",
     },
   ],
+  mcp: [
+    {
+      settings: "the settings of a server, and the placeholders in them",
+      protocol:
+        "what servers and clients send, as far as a session keeps it: tools, results, questions, tasks",
+    },
+    {
+      "sign-in": "the sign-ins that are kept, and their tokens",
+    },
+    {
+      client: "the connection to one server",
+    },
+  ],
   agents: [
     {
       "lazy-packages.ts": "packages that are loaded at their first use",
@@ -195,7 +208,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       format: "the parts of all formats: front matter, tables of fields, verdicts, patterns of tools",
-      mcp: "connections to MCP servers, and what a session keeps of them",
       tasks: "durable tasks over a workspace",
     },
     {

@@ -53,8 +53,6 @@ export {
   type AgentProfile,
   type AgentRecord,
   type AgentSource,
-  type JsonSchema,
-  type McpServer,
   type PermissionDecision,
   type PermissionRule,
 } from "./record/agent-record.ts";
@@ -124,12 +122,8 @@ export { trustAgentFile, trustFolder } from "./files/trust-project.ts";
 export { webCapability } from "./web/web-capability.ts";
 export { mcpCapability } from "./servers/mcp-capability.ts";
 export { variablesOfServers, withMcpServers } from "./servers/session-servers.ts";
-export { McpServers } from "./mcp/mcp-servers.ts";
-export { variablesOfServer } from "./mcp/server-texts.ts";
 export { unmetDemands } from "./record/demands.ts";
 export { lethalTrifecta, type LethalTrifecta } from "./trust/lethal-trifecta.ts";
-export { fillPlaceholders } from "./mcp/placeholders.ts";
-export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export {
   findProfile,
   findUsableProfile,
@@ -140,7 +134,6 @@ export {
 } from "./files/profiles.ts";
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./servers/mcp-files.ts";
 export { addMcpServer, checkServerName, removeMcpServer } from "./servers/mcp-registry.ts";
-export { describeServer, type DescribedServer } from "./servers/describe-server.ts";
 export { findPlugins, type Plugin } from "./files/plugins.ts";
 export { compareContents } from "./contents/folder-content.ts";
 export { findHiddenText } from "./contents/hidden-text.ts";
@@ -211,16 +204,6 @@ export { ruledPath } from "./permissions/ruled-path.ts";
 export { CLAUDE_TOOLS } from "./record/tool-names.ts";
 export { requestText, isQueued, type DeliveredMessage } from "./model-loop/request-text.ts";
 export { jsoncObject } from "./format/front-matter.ts";
-export { type McpConnection } from "./mcp/client/connection.ts";
-export { MCP_LIMITS } from "./mcp/limits.ts";
-export { resultText } from "./mcp/result-text.ts";
-export {
-  fieldsOf,
-  type ServerAnswer,
-  type ServerQuestion,
-  contentOf,
-  fieldsText,
-} from "./mcp/server-questions.ts";
 export { FEEDBACK_SIGNALS, feedbackText } from "./model-loop/feedback.ts";
 export { workspacesByRoot, type WorkspaceSource } from "./tasks/workspace-source.ts";
 export { describeEnd, REPEATABLE } from "./tasks/shell-task.ts";

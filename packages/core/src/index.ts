@@ -33,7 +33,13 @@ export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts
 export { defined } from "./defined.ts";
 export { DAY_MS, HOUR_MS, MIB, MINUTE_MS, SECOND_MS } from "./units.ts";
 export { FORMAT_LIMITS, LIMITS, type Limits, STOP_GRACE_MS } from "./limits.ts";
-export { validate, type InputArguments, type StandardSchemaV1, validateNow } from "./standard-schema.ts";
+export {
+  validate,
+  type InputArguments,
+  type JsonSchema,
+  type StandardSchemaV1,
+  validateNow,
+} from "./standard-schema.ts";
 export { AgentContext } from "./kernel/context.ts";
 export {
   type EntryInput,

@@ -4,6 +4,9 @@
 import { HoldfastError, toError, UsageError } from "./errors/errors.ts";
 import type { ErrorCode } from "./errors/error-table.ts";
 
+/** A JSON Schema, as its author wrote it. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
 /** A schema of any library that implements Standard Schema, such as Zod. */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
   readonly "~standard": {

@@ -1,6 +1,7 @@
 // `MachineOptions`: the ports of a `Machine`.
 
-import type { AgentPlaces, SignInStore, StoredEnvironmentsOf } from "@holdfast/agents";
+import type { AgentPlaces, StoredEnvironmentsOf } from "@holdfast/agents";
+import type { SignInStore } from "@holdfast/mcp";
 
 /** The stored secrets of a user, who is asked nothing. */
 export interface MachineSecrets extends SignInStore {

@@ -19,7 +19,6 @@ import {
   hookScripts,
   instructionsCapability,
   mcpCapability,
-  McpServers,
   ModelLoop,
   modelSecrets,
   OutsideRules,
@@ -42,6 +41,7 @@ import {
   type ProceduralAgentOptions,
   type PlaceSession,
 } from "@holdfast/agents";
+import { McpServers } from "@holdfast/mcp";
 import { defined, HoldfastError, UsageError, type GivenEnvironment } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { ownSandboxes, Sandboxes } from "@holdfast/workspace";

@@ -6,7 +6,7 @@
 import type { Environments } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 
-import type { OwnValues } from "../mcp/mcp-servers.ts";
+import type { OwnValues } from "@holdfast/mcp";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { secretsOf } from "../tasks/shell-task.ts";
 import type { Capability } from "../model-loop/capability.ts";

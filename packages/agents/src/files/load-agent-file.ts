@@ -28,7 +28,7 @@ import { checkSubAgents } from "./dialects/sub-agent-fields.ts";
 import { opencode } from "./dialects/opencode.ts";
 import { newDraft, type AgentDraft } from "../format/agent-draft.ts";
 import { freelyBroken, freeShellProblem } from "../permissions/permissions.ts";
-import { serverPlaceholderProblem } from "../mcp/server-texts.ts";
+import { serverPlaceholderProblem } from "@holdfast/mcp";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { readFields } from "../format/fields.ts";
 import { FileProblem, readFrontMatter, readText, type ParsedFile } from "../format/front-matter.ts";

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { McpServers } from "../mcp/mcp-servers.ts";
+import { McpServers } from "@holdfast/mcp";
 import type { AgentPlaces } from "../places/agent-places.ts";
 import { readMcpFiles } from "../servers/mcp-files.ts";
 import { approveSkills, findSkills } from "../skills/find-skills.ts";

@@ -3,7 +3,7 @@
 //
 // Leaky: a secret without a known form, under another name, is not found.
 
-import type { McpServer } from "../record/agent-record.ts";
+import type { McpServer } from "@holdfast/mcp";
 
 const NAME = /token|secret|passw|api[_-]?key|credential|authorization|cookie/i;
 const FORMS =

@@ -2,7 +2,7 @@
 
 import { defined } from "@holdfast/core";
 import { z } from "zod";
-import type { McpReference, McpServer } from "../record/agent-record.ts";
+import type { McpReference, McpServer } from "@holdfast/mcp";
 import type { AgentDraft } from "./agent-draft.ts";
 import { HONOURED, type Ruling } from "./fields.ts";
 import type { FieldReport } from "./field-report.ts";

@@ -23,7 +23,7 @@ import { isCampaign } from "@holdfast/testkit/campaign";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { mcpCapability } from "../servers/mcp-capability.ts";
 import { scriptsCapability } from "../scripts/scripts-capability.ts";
-import { McpServers } from "../mcp/mcp-servers.ts";
+import { McpServers } from "@holdfast/mcp";
 import { findScripts, pushScript } from "../scripts/find-scripts.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";

@@ -1,9 +1,8 @@
 // Checks a value against a JSON Schema of an agent file, with messages that a model can correct itself by.
 
-import { schemaProblemText, type StandardSchemaV1 } from "@holdfast/core";
+import { schemaProblemText, type StandardSchemaV1, type JsonSchema } from "@holdfast/core";
 import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 
-import type { JsonSchema } from "../record/agent-record.ts";
 import { ajv } from "../lazy-packages.ts";
 
 const compiled = new WeakMap<JsonSchema, ValidateFunction>();

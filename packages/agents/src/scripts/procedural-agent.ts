@@ -13,10 +13,11 @@ import {
   type GivenEnvironment,
   type Json,
   type StandardSchemaV1,
+  type JsonSchema,
 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";
 
-import type { AgentRecord, JsonSchema } from "../record/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
 import { endOf, versionOf, type CallOutput, type ScriptCalls } from "./scripts-capability.ts";
 import type { AgentPlaces } from "../places/agent-places.ts";
 import type { AnyCapability } from "../model-loop/capability.ts";

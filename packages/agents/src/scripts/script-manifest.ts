@@ -11,10 +11,10 @@ import {
   jsonSyntaxProblem,
   MIB,
   parseDuration,
+  type JsonSchema,
 } from "@holdfast/core";
 import { z } from "zod";
 
-import type { JsonSchema } from "../record/agent-record.ts";
 import { demandsOf, demandsValue, type Demands } from "../record/demands.ts";
 import { FileProblem } from "../format/front-matter.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";

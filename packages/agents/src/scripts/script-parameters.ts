@@ -4,7 +4,7 @@
 //   - A nested value is one flag whose value is JSON. A switch (a boolean) has no value.
 //   - The flags stand in the order of the schema, so that equal arguments make equal command lines.
 
-import type { JsonSchema } from "../record/agent-record.ts";
+import type { JsonSchema } from "@holdfast/core";
 import { exampleArguments, flattened } from "./check/example-values.ts";
 import type { Schema } from "./check/schema-at.ts";
 

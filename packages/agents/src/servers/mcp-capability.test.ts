@@ -18,10 +18,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import type { AgentPlaces } from "../places/agent-places.ts";
-import type { AgentRecord, McpServer } from "../record/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
+import { type McpServer, McpServers } from "@holdfast/mcp";
 import { trustFolder } from "../files/trust-project.ts";
 import { writeEnvironment } from "../environments/environment-file.ts";
-import { McpServers } from "../mcp/mcp-servers.ts";
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
@@ -29,7 +29,7 @@ import { fakeModel } from "../testing/fake-model.ts";
 import { mcpCapability } from "./mcp-capability.ts";
 import { variablesOfServers, withMcpServers } from "./session-servers.ts";
 
-const PROGRAM = fileURLToPath(new URL("../testing/mcp-server-program.mjs", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../../mcp/src/testing/mcp-server-program.mjs", import.meta.url));
 const ALLOW = [{ decision: "allow", tool: "mcp__*", pattern: null }] as const;
 let folder: string;
 let log = "";

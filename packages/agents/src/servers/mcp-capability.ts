@@ -20,17 +20,27 @@
 import { defined, type EffectClass, type Environments, HoldfastError, PauseError } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 
-import type { AgentRecord, McpServer } from "../record/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
+import {
+  type McpServer,
+  CallLostError,
+  ServerFailedError,
+  SignInNeededError,
+  MCP_LIMITS,
+  type McpServers,
+  type OpenServer,
+  questionHash,
+  paramValues,
+  variablesOfServer,
+  type ServerTask,
+  readTools,
+  type McpToolFact,
+  type ServerAnswer,
+  type ServerQuestion,
+  isReadImage,
+} from "@holdfast/mcp";
 import { readEnvironments } from "../environments/environment-file.ts";
 import { serverEnvironment, type SessionEnvironment } from "../environments/session-environment.ts";
-import { CallLostError, ServerFailedError, SignInNeededError } from "../mcp/call-errors.ts";
-import { MCP_LIMITS } from "../mcp/limits.ts";
-import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
-import { questionHash } from "../mcp/open-call.ts";
-import { paramValues, variablesOfServer } from "../mcp/server-texts.ts";
-import type { ServerTask } from "../mcp/server-tasks.ts";
-import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
-import type { ServerAnswer, ServerQuestion } from "../mcp/server-questions.ts";
 import type { Capability, StartedSession } from "../model-loop/capability.ts";
 import { declaredEffect } from "../model-loop/tools/declared-effect.ts";
 import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
@@ -43,7 +53,6 @@ import {
   type ServerTaskStep,
   type RecordedResult,
 } from "./server-task-steps.ts";
-import { isReadImage } from "../mcp/result-media.ts";
 
 type ServerFact = {
   readonly name: string;

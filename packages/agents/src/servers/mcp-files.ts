@@ -13,7 +13,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isWritableByOthers } from "@holdfast/system";
-import type { McpServer } from "../record/agent-record.ts";
+import type { McpServer } from "@holdfast/mcp";
 import { layersOf, namesIn, realPath, requireInside, type AgentPlaces } from "../places/agent-places.ts";
 import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";

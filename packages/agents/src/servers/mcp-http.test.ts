@@ -11,8 +11,7 @@ import { startMcpHttpServer, type McpHttpOptions, type McpHttpServer } from "@ho
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
-import type { McpServer } from "../record/agent-record.ts";
-import { McpServers } from "../mcp/mcp-servers.ts";
+import { type McpServer, McpServers } from "@holdfast/mcp";
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";

@@ -10,13 +10,11 @@ import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
-import type { McpServer } from "../record/agent-record.ts";
-import { McpServers } from "../mcp/mcp-servers.ts";
+import { type McpServer, McpServers, describeServer } from "@holdfast/mcp";
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel } from "../testing/fake-model.ts";
-import { describeServer } from "./describe-server.ts";
 import { mcpCapability } from "./mcp-capability.ts";
 
 const PACKAGES = [

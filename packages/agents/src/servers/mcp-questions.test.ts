@@ -10,16 +10,14 @@ import { startMcpHttpServer, type McpHttpServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
-import type { McpServer } from "../record/agent-record.ts";
-import { McpServers } from "../mcp/mcp-servers.ts";
-import { contentOf } from "../mcp/server-questions.ts";
+import { type McpServer, McpServers, contentOf } from "@holdfast/mcp";
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel } from "../testing/fake-model.ts";
 import { mcpCapability } from "./mcp-capability.ts";
 
-const PROGRAM = fileURLToPath(new URL("../testing/mcp-server-program.mjs", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../../mcp/src/testing/mcp-server-program.mjs", import.meta.url));
 let folder: string;
 let runtime: Runtime;
 let servers: McpServers;

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { AgentPlaces } from "../places/agent-places.ts";
-import type { McpServer } from "../record/agent-record.ts";
+import type { McpServer } from "@holdfast/mcp";
 import { withMcpServers } from "./session-servers.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { mcpPlace, readMcpFiles } from "./mcp-files.ts";

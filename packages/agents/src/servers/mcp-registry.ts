@@ -10,7 +10,7 @@ import { dirname } from "node:path";
 import { didYouMean, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import { makePrivateFolder, replacePrivate } from "@holdfast/system";
 
-import type { McpServer } from "../record/agent-record.ts";
+import type { McpServer } from "@holdfast/mcp";
 import { literalSecret } from "../format/literal-secret.ts";
 import type { McpPlace } from "./mcp-files.ts";
 

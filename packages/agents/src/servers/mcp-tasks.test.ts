@@ -11,7 +11,7 @@ import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { startMcpHttpServer, type McpHttpServer, type McpMessage } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { McpServers } from "../mcp/mcp-servers.ts";
+import { McpServers } from "@holdfast/mcp";
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";

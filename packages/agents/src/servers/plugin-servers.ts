@@ -8,7 +8,7 @@
 
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
-import type { McpServer } from "../record/agent-record.ts";
+import type { McpServer } from "@holdfast/mcp";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
 import { realPath, requireInside } from "../places/agent-places.ts";

@@ -6,14 +6,14 @@
 
 import type { Approval } from "@holdfast/core";
 
-import { MCP_LIMITS } from "../mcp/limits.ts";
 import {
+  MCP_LIMITS,
   contentOf,
   fieldsOf,
   fieldsText,
   type ServerAnswer,
   type ServerQuestion,
-} from "../mcp/server-questions.ts";
+} from "@holdfast/mcp";
 import type { ToolContext } from "../model-loop/tools/tool.ts";
 
 type Asker = Pick<ToolContext, "requestInput">;

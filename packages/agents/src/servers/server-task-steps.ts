@@ -9,17 +9,27 @@
 
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 import type { Redactor } from "@holdfast/system";
-import type { CallToolResult, InputRequests } from "@modelcontextprotocol/client";
 
-import type { McpServer } from "../record/agent-record.ts";
+import {
+  type McpServer,
+  saysSignIn,
+  ServerFailedError,
+  signInAdvice,
+  MCP_LIMITS,
+  type McpServers,
+  type OpenServer,
+  resultMedia,
+  type Media,
+  resultText,
+  questionsOf,
+  type ServerAnswer,
+  type ServerQuestion,
+  pollMsOf,
+  type ServerTask,
+  type CallToolResult,
+  type InputRequests,
+} from "@holdfast/mcp";
 import type { SessionEnvironment } from "../environments/session-environment.ts";
-import { saysSignIn, ServerFailedError, signInAdvice } from "../mcp/call-errors.ts";
-import { MCP_LIMITS } from "../mcp/limits.ts";
-import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
-import { resultMedia, type Media } from "../mcp/result-media.ts";
-import { resultText } from "../mcp/result-text.ts";
-import { questionsOf, type ServerAnswer, type ServerQuestion } from "../mcp/server-questions.ts";
-import { pollMsOf, type ServerTask } from "../mcp/server-tasks.ts";
 import { cutText, type ToolContext } from "../model-loop/tools/tool.ts";
 import { ownValues } from "../environments/environment-capability.ts";
 import { askForServer } from "./server-dialog.ts";

@@ -12,13 +12,18 @@ import { dirname } from "node:path";
 import { didYouMean, HoldfastError } from "@holdfast/core";
 
 import type { AgentPlaces } from "../places/agent-places.ts";
-import type { AgentRecord, McpServer } from "../record/agent-record.ts";
+import type { AgentRecord } from "../record/agent-record.ts";
+import {
+  type McpServer,
+  fillPlaceholders,
+  serverPlaceholderProblem,
+  serverTexts,
+  variablesOfServer,
+} from "@holdfast/mcp";
 import type { SessionEnvironment } from "../environments/session-environment.ts";
 import { readMcpFiles } from "./mcp-files.ts";
 import { literalSecret } from "../format/literal-secret.ts";
 import { isFileTrusted } from "../trust/trusted-folders.ts";
-import { fillPlaceholders } from "../mcp/placeholders.ts";
-import { serverPlaceholderProblem, serverTexts, variablesOfServer } from "../mcp/server-texts.ts";
 import { FILESYSTEM } from "@holdfast/workspace";
 
 /** The variables of a session that the placeholders of a server name. */

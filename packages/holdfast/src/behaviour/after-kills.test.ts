@@ -13,7 +13,7 @@ import type { HoldfastProcess } from "../testing/holdfast-process.ts";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
 const MCP_PROGRAM = fileURLToPath(
-  new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url),
+  new URL("../../../mcp/src/testing/mcp-server-program.mjs", import.meta.url),
 );
 const WAIT = { timeout: 120_000, interval: 20 };
 /** Longer than the guard waits between SIGTERM and SIGKILL, and much longer than between two calls. */

@@ -136,9 +136,7 @@ test("a stored key reaches the program of a coding agent", ofCampaign, async () 
 });
 
 test("a stored secret reaches an MCP server whose settings name it", ofCampaign, async () => {
-  const program = fileURLToPath(
-    new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url),
-  );
+  const program = fileURLToPath(new URL("../../../mcp/src/testing/mcp-server-program.mjs", import.meta.url));
   const settings = {
     command: process.execPath,
     args: [program, "good"],

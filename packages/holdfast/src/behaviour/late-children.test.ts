@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
-const SERVER = new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url).pathname;
+const SERVER = new URL("../../../mcp/src/testing/mcp-server-program.mjs", import.meta.url).pathname;
 
 let project: ModelProject;
 beforeEach(async () => void (project = await ModelProject.open()));

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../../mcp/src/testing/mcp-server-program.mjs", import.meta.url));
 let project: Project;
 let home: string;
 

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../../mcp/src/testing/mcp-server-program.mjs", import.meta.url));
 /** The calls of tools that the model asks for, one in each reply. */
 let calls: readonly string[] = ["greet"];
 let project: Project;

@@ -26,9 +26,7 @@ export {
   type CapabilityOffer,
   type CapabilitySession,
   type FinishReason,
-  type JsonSchema,
   type KeepFiles,
-  type McpServer,
   type ModelEnvironment,
   type ModelLoopOptions,
   type ModelObserver,
@@ -55,6 +53,8 @@ export {
   type ToolContext,
   type WorkspaceSource,
 } from "@holdfast/agents";
+export { type JsonSchema } from "@holdfast/core";
+export { type McpServer } from "@holdfast/mcp";
 export {
   openWorkspace,
   ownSandboxes,

@@ -10,7 +10,7 @@ import { startCoordinator, type CoordinatorProcess } from "../testing/fleet-proc
 import type { HoldfastProcess } from "../testing/holdfast-process.ts";
 import { ModelProject } from "../testing/model-project.ts";
 
-const SERVER = fileURLToPath(new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url));
+const SERVER = fileURLToPath(new URL("../../../mcp/src/testing/mcp-server-program.mjs", import.meta.url));
 const OF_ADA = "the-token-of-ada-4711";
 const OF_BOB = "the-token-of-bob-0815";
 const OF_SHOP = "the-token-of-the-shop-42";

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { SignInStore } from "@holdfast/agents";
+import type { SignInStore } from "@holdfast/mcp";
 import { ConflictError } from "@holdfast/core";
 import { makePrivateFolder } from "@holdfast/system";
 import { openKeychain, SecretPlaces, type SecretPlacesOptions } from "@holdfast/runner/secrets";

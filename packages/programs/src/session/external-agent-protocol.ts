@@ -32,11 +32,10 @@
 //
 // `externalAgentConformance` has the tests of these clauses.
 
-import type { TokenUsage } from "@holdfast/core";
+import type { TokenUsage, JsonSchema } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
 import type { ProcessEnd } from "@holdfast/system";
 
-import type { JsonSchema } from "@holdfast/agents";
 import type { KeyAccess, ModelGateway } from "./keys/program-keys.ts";
 import type { Fields } from "./fields.ts";
 import type { WayBack } from "./way-back/way-back.ts";

@@ -8,9 +8,9 @@ import {
   EFFECT_CLASSES,
   parseDuration,
   PERIODS,
+  type JsonSchema,
 } from "@holdfast/core";
 import { z } from "zod";
-import type { JsonSchema } from "../../record/agent-record.ts";
 import {
   field,
   HONOURED,

@@ -8,11 +8,11 @@
 //     messages.
 //   - The model learns what became of the workspace of a child, also of one that failed.
 
-import { HoldfastError, type Budget, type Json } from "@holdfast/core";
+import { HoldfastError, type Budget, type Json, type JsonSchema } from "@holdfast/core";
 import { defineTask, local, type Agent, type TaskDefinition } from "@holdfast/runtime";
 import { z } from "zod";
 
-import type { AgentRecord, JsonSchema } from "../../record/agent-record.ts";
+import type { AgentRecord } from "../../record/agent-record.ts";
 import type { CapabilityFacts } from "../model-state.ts";
 import { SiblingMessages } from "./sibling-messages.ts";
 import { cutText, defineTool, type Tool, type ToolContext } from "./tool.ts";

@@ -1,9 +1,8 @@
 // The tools that the model loop answers itself: questions, the list of steps, the plan, and the output.
 
-import { HoldfastError, type Json } from "@holdfast/core";
+import { HoldfastError, type Json, type JsonSchema } from "@holdfast/core";
 import { z } from "zod";
 
-import type { JsonSchema } from "../../record/agent-record.ts";
 import type { ModelTool } from "../../models/model-provider.ts";
 import { findProblems } from "../json-schema.ts";
 import { defineTool, type Tool } from "./tool.ts";

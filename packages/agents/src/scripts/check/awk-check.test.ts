@@ -10,7 +10,7 @@ import { afterAll, expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
 
 import { Sandboxes } from "@holdfast/workspace";
-import type { JsonSchema } from "../../record/agent-record.ts";
+import type { JsonSchema } from "@holdfast/core";
 import { findProblems } from "../../model-loop/json-schema.ts";
 import { flagsOf, parametersOf } from "../script-parameters.ts";
 import { awkCheck } from "./awk-check.ts";

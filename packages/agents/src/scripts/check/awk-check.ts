@@ -4,7 +4,7 @@
 //   - A keyword or a pattern without a translation makes no program, and its name is the answer.
 //   - Each schema is one function `f`, also where schemas lead back to themselves. Constants are `C`.
 
-import type { JsonSchema } from "../../record/agent-record.ts";
+import type { JsonSchema } from "@holdfast/core";
 import type { Parameter } from "../script-parameters.ts";
 import { awkPattern } from "./awk-pattern.ts";
 import { AWK_RUNTIME } from "./awk-runtime.ts";

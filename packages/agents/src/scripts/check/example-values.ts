@@ -5,7 +5,7 @@
 //   - References, `allOf` and the forms of `anyOf` and `oneOf` are followed a few steps deep.
 
 import { findProblems } from "../../model-loop/json-schema.ts";
-import type { JsonSchema } from "../../record/agent-record.ts";
+import type { JsonSchema } from "@holdfast/core";
 import { listOf, schemaAt, type Schema } from "./schema-at.ts";
 
 export interface ExampleArguments {

@@ -1,6 +1,6 @@
 // `schemaAt`: the schema that a reference within a JSON Schema names.
 
-import type { JsonSchema } from "../../record/agent-record.ts";
+import type { JsonSchema } from "@holdfast/core";
 
 export type Schema = JsonSchema | boolean;
 

@@ -1,9 +1,9 @@
 // `baseValuesOf`: the values of the base environment for an MCP server that is looked at without a session.
 
 import { dirname } from "node:path";
-import { readEnvironments, serverEnvironment, variablesOfServer, type AgentPlaces } from "@holdfast/agents";
+import { readEnvironments, serverEnvironment, type AgentPlaces, environmentsBeside } from "@holdfast/agents";
+import { variablesOfServer } from "@holdfast/mcp";
 import { signInStore } from "../../secrets/sign-in-store.ts";
-import { environmentsBeside } from "@holdfast/agents";
 
 type Server = Parameters<typeof variablesOfServer>[0];
 

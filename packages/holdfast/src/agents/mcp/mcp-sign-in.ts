@@ -2,7 +2,8 @@
 
 import { spawn } from "node:child_process";
 import { dirname } from "node:path";
-import { fillPlaceholders, readMcpFiles, signInKey, type AgentPlaces } from "@holdfast/agents";
+import { fillPlaceholders, signInKey } from "@holdfast/mcp";
+import { readMcpFiles, type AgentPlaces } from "@holdfast/agents";
 import { didYouMean, NotFoundError, UsageError } from "@holdfast/core";
 import { withoutKeys } from "@holdfast/system";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
@@ -21,7 +22,7 @@ export async function login(name: string, args: Arguments, io: Io): Promise<numb
   const places = agentPlaces(io);
   const { url, allowsPrivate } = await addressOf(name, places);
   const stop = new AbortController();
-  const { signInToServer } = await import("@holdfast/agents/mcp-sign-in");
+  const { signInToServer } = await import("@holdfast/mcp/sign-in");
   const issuer = await signInToServer({
     name,
     url,

@@ -3,19 +3,16 @@
 import { dirname } from "node:path";
 import {
   addMcpServer,
-  describeServer,
   isTrusted,
   mcpPlace,
-  McpServers,
   readMcpFiles,
   removeMcpServer,
-  signInKey,
   trustContent,
   type AgentPlaces,
-  type DescribedServer,
   type McpFile,
   type McpPlace,
 } from "@holdfast/agents";
+import { describeServer, McpServers, signInKey, type DescribedServer } from "@holdfast/mcp";
 import { defined, didYouMean, NotFoundError } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";

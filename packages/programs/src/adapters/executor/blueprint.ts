@@ -8,7 +8,8 @@
 //     source of a shell script.
 
 import { HoldfastError } from "@holdfast/core";
-import { fillPlaceholders, type AgentRecord } from "@holdfast/agents";
+import { fillPlaceholders } from "@holdfast/mcp";
+import { type AgentRecord } from "@holdfast/agents";
 
 import { fieldsOf, isFields, textOrJson, type Fields } from "../../session/fields.ts";
 

@@ -18,7 +18,7 @@ import {
   resultText,
   type ServerAnswer,
   type ServerQuestion,
-} from "@holdfast/agents";
+} from "@holdfast/mcp";
 import { hostEnvironment } from "@holdfast/workspace";
 import type {
   ExternalAgent,
@@ -77,7 +77,7 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
       const redacted = (event: ExternalEvent): void => emit(redactor.value(event) as ExternalEvent);
       const argv = [turn.intent.program, ...command.slice(1)] as [string, ...string[]];
       const started = { argv, env, cwd: turn.intent.folder, tag: turn.tag };
-      const { McpConnection, StdioTransport } = await import("@holdfast/agents/mcp-client");
+      const { McpConnection, StdioTransport } = await import("@holdfast/mcp/client");
       const connection = await McpConnection.open({
         name,
         callMs: CALL_MS,

@@ -7,7 +7,7 @@
 import { isApproval } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
-import { contentOf, fieldsOf, fieldsText, MCP_LIMITS } from "@holdfast/agents";
+import { contentOf, fieldsOf, fieldsText, MCP_LIMITS } from "@holdfast/mcp";
 import type { AskedForm, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
 import { cutText, isFields } from "../fields.ts";
 

@@ -1,7 +1,7 @@
 // `choicesForm`: the questions with choices that a program asks (Claude Code, Codex) as a form, and the
 // answers by its questions. Pure.
 
-import type { JsonSchema } from "@holdfast/agents";
+import type { JsonSchema } from "@holdfast/core";
 import type { AskedForm } from "../external-agent-protocol.ts";
 import { listOf, textOr, type Fields } from "../fields.ts";
 

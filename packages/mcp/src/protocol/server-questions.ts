@@ -9,7 +9,7 @@
 
 import type { InputRequests } from "@modelcontextprotocol/client";
 
-import type { JsonSchema } from "../record/agent-record.ts";
+import type { JsonSchema } from "@holdfast/core";
 import { ServerFailedError } from "./call-errors.ts";
 import { MCP_LIMITS } from "./limits.ts";
 

@@ -10,9 +10,9 @@ import {
   type OauthOptions,
   type OauthServer,
 } from "@holdfast/testkit";
-import { McpServers } from "../mcp-servers.ts";
+import { McpServers } from "./mcp-servers.ts";
 import { signInToServer, type SignInRequest } from "./sign-in-to-server.ts";
-import { signInKey, type SignInRecord } from "./sign-in-record.ts";
+import { signInKey, type SignInRecord } from "./sign-in/sign-in-record.ts";
 
 let oauth: OauthServer;
 let http: McpHttpServer;

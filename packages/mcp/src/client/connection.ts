@@ -18,11 +18,17 @@ import {
 } from "@modelcontextprotocol/client";
 import { z } from "zod";
 
-import { CallLostError, ENDED, ServerFailedError, signInAdvice, SignInNeededError } from "../call-errors.ts";
-import { MCP_LIMITS } from "../limits.ts";
-import { OpenCall, type CallStep, type StepContext } from "../open-call.ts";
-import { readTask, TASKS_EXTENSION, type TaskState } from "../server-tasks.ts";
-import { questionOf, type Elicitation, type ServerAnswer } from "../server-questions.ts";
+import {
+  CallLostError,
+  ENDED,
+  ServerFailedError,
+  signInAdvice,
+  SignInNeededError,
+} from "../protocol/call-errors.ts";
+import { MCP_LIMITS } from "../protocol/limits.ts";
+import { OpenCall, type CallStep, type StepContext } from "../protocol/open-call.ts";
+import { readTask, TASKS_EXTENSION, type TaskState } from "../protocol/server-tasks.ts";
+import { questionOf, type Elicitation, type ServerAnswer } from "../protocol/server-questions.ts";
 import { classOf } from "./sdk-errors.ts";
 
 /** A transport that can say why it is closed. */

@@ -19,8 +19,8 @@ import { clearTimeout, setTimeout } from "node:timers";
 import { addressKind } from "@holdfast/system";
 import type { FetchLike } from "@modelcontextprotocol/client";
 
-import { NotConnectedError } from "../call-errors.ts";
-import { MCP_LIMITS } from "../limits.ts";
+import { NotConnectedError } from "../protocol/call-errors.ts";
+import { MCP_LIMITS } from "../protocol/limits.ts";
 
 export interface FetchRules {
   /** The user's own settings name the server: its address may be a private one. */

@@ -18,7 +18,7 @@ import {
   ServerFailedError,
   SignInNeededError,
   STREAM_LOST,
-} from "../call-errors.ts";
+} from "../protocol/call-errors.ts";
 
 const LOSSES: readonly SdkErrorCode[] = [
   SdkErrorCode.RequestTimeout,

@@ -13,12 +13,12 @@ import { clearInterval, setInterval } from "node:timers";
 import { MINUTE_MS } from "@holdfast/core";
 import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/system";
 
-import type { McpServer } from "../record/agent-record.ts";
+import type { McpServer } from "./settings/mcp-server.ts";
 import { hostEnvironment } from "@holdfast/workspace";
-import { redactedError, ServerFailedError } from "./call-errors.ts";
+import { redactedError, ServerFailedError } from "./protocol/call-errors.ts";
 import type { McpConnection } from "./client/connection.ts";
-import { MCP_LIMITS } from "./limits.ts";
-import type { PlaceholderValues } from "./placeholders.ts";
+import { MCP_LIMITS } from "./protocol/limits.ts";
+import type { PlaceholderValues } from "./settings/placeholders.ts";
 import type { ServerTokensOptions } from "./sign-in/server-tokens.ts";
 import type { SignInStore } from "./sign-in/sign-in-record.ts";
 

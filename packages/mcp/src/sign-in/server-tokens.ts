@@ -16,8 +16,8 @@ import {
   type FetchLike,
 } from "@modelcontextprotocol/client";
 
-import { NotConnectedError } from "../call-errors.ts";
-import { MCP_LIMITS } from "../limits.ts";
+import { NotConnectedError } from "../protocol/call-errors.ts";
+import { MCP_LIMITS } from "../protocol/limits.ts";
 import { parseSignIn, type SignInRecord, type SignInStore } from "./sign-in-record.ts";
 
 export interface ServerTokensOptions {

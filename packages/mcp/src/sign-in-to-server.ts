@@ -19,10 +19,10 @@ import {
   type StoredOAuthTokens,
 } from "@modelcontextprotocol/client";
 
-import { MCP_LIMITS } from "../limits.ts";
-import { serverFetch } from "../client/server-fetch.ts";
-import { expiryOf } from "./server-tokens.ts";
-import { signInKey, type SignInRecord, type SignInStore } from "./sign-in-record.ts";
+import { MCP_LIMITS } from "./protocol/limits.ts";
+import { serverFetch } from "./client/server-fetch.ts";
+import { expiryOf } from "./sign-in/server-tokens.ts";
+import { signInKey, type SignInRecord, type SignInStore } from "./sign-in/sign-in-record.ts";
 
 export interface SignInRequest {
   readonly name: string;

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { McpServers, type SessionServer } from "./mcp-servers.ts";
 
-const PROGRAM = fileURLToPath(new URL("../testing/mcp-server-program.mjs", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("./testing/mcp-server-program.mjs", import.meta.url));
 
 let folders: readonly string[];
 let processes: readonly McpServers[];

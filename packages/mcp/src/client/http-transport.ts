@@ -17,10 +17,10 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 
-import { STREAM_LOST } from "../call-errors.ts";
+import { STREAM_LOST } from "../protocol/call-errors.ts";
 import type { ServerTransport } from "./connection.ts";
-import { MCP_LIMITS } from "../limits.ts";
-import { withTaskNoted } from "../server-tasks.ts";
+import { MCP_LIMITS } from "../protocol/limits.ts";
+import { withTaskNoted } from "../protocol/server-tasks.ts";
 import { serverFetch } from "./server-fetch.ts";
 
 export interface HttpAddress {

@@ -4,8 +4,8 @@
 
 import { toError } from "@holdfast/core";
 
-import type { McpServers, SessionServer } from "../mcp/mcp-servers.ts";
-import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
+import type { McpServers, SessionServer } from "./mcp-servers.ts";
+import { readTools, type McpToolFact } from "./protocol/server-tools.ts";
 
 export type DescribedServer =
   | {

@@ -1,11 +1,18 @@
 // `serverTexts`: the texts of an MCP server's settings that may have placeholders, the variables and fields
 // of the input that these name, and their problems.
 
-import type { AgentRecord, McpReference, McpServer } from "../record/agent-record.ts";
+import type { JsonSchema } from "@holdfast/core";
+
+import type { McpReference, McpServer } from "./mcp-server.ts";
 import { paramsIn, placeholderProblem, variablesIn, type InputFields } from "./placeholders.ts";
 
 /** A text of the settings, with its place in them, such as `headers.Authorization`. */
 type PlacedText = readonly [place: string, text: string];
+
+/** An agent, as far as placeholders name fields of its input. `null`: the input is a text. */
+interface WithInput {
+  readonly inputSchema: JsonSchema | null;
+}
 
 export function serverTexts(server: McpServer | McpReference): readonly PlacedText[] {
   const named = (field: string, texts: Readonly<Record<string, string>>): PlacedText[] =>
@@ -30,7 +37,7 @@ export function variablesOfServer(server: McpServer): readonly string[] {
  */
 export function serverPlaceholderProblem(
   server: McpServer | McpReference,
-  agent: Pick<AgentRecord, "inputSchema"> | null,
+  agent: WithInput | null,
 ): readonly [place: string, problem: string] | undefined {
   const fields = agent === null ? null : inputFields(agent);
   for (const [place, text] of serverTexts(server)) {
@@ -41,7 +48,7 @@ export function serverPlaceholderProblem(
 }
 
 /** A text is the field `prompt`. */
-function inputFields({ inputSchema }: Pick<AgentRecord, "inputSchema">): InputFields {
+function inputFields({ inputSchema }: WithInput): InputFields {
   if (inputSchema === null) return [{ name: "prompt", isRequired: true }];
   const { properties, required } = inputSchema as { properties?: unknown; required?: unknown };
   if (typeof properties !== "object" || properties === null) return null;

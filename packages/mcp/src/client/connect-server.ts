@@ -6,9 +6,9 @@
 import { HoldfastError } from "@holdfast/core";
 import { makePrivateFolder, scrubEnvironment, type ProcessSupervisor, type Redactor } from "@holdfast/system";
 
-import type { McpServer } from "../../record/agent-record.ts";
+import type { McpServer } from "../settings/mcp-server.ts";
 import { hostEnvironment } from "@holdfast/workspace";
-import { fillPlaceholders, type PlaceholderValues } from "../placeholders.ts";
+import { fillPlaceholders, type PlaceholderValues } from "../settings/placeholders.ts";
 import { serverTokens, type ServerTokensOptions } from "../sign-in/server-tokens.ts";
 import { signInKey } from "../sign-in/sign-in-record.ts";
 import { McpConnection } from "./connection.ts";

@@ -18,9 +18,9 @@ import {
   type SupervisedProcess,
 } from "@holdfast/system";
 
-import { MCP_LIMITS } from "../limits.ts";
-import { withTaskNoted } from "../server-tasks.ts";
-import { ENDED } from "../call-errors.ts";
+import { MCP_LIMITS } from "../protocol/limits.ts";
+import { withTaskNoted } from "../protocol/server-tasks.ts";
+import { ENDED } from "../protocol/call-errors.ts";
 
 export interface StdioProgram {
   readonly argv: readonly [string, ...string[]];
