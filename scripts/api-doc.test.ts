@@ -5,7 +5,7 @@ import { defineWorkspaceTasks, workspacesByRoot } from "@holdfast/agents";
 import { AgentContext, RETRY_DEFAULTS } from "@holdfast/core";
 import { createRuntime, MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
-import { createClient } from "../packages/holdfast/src/sdk/client.ts";
+import { createClient } from "@holdfast/client";
 import * as holdfast from "../packages/holdfast/src/index.ts";
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
@@ -171,7 +171,7 @@ test("a payload is told of for those records that have one in the golden journal
 
 test("every field of how a session stands is named, and every option of an agent", () => {
   const events = page.slice(page.indexOf("### Events"));
-  const { fields } = fieldsOf(read("packages/holdfast/src/sdk/client.ts"), "RemoteStatus");
+  const { fields } = fieldsOf(read("packages/client/src/client.ts"), "RemoteStatus");
   expect(fields.length).toBeGreaterThan(5);
   expect(fields.filter((field) => !events.includes(`\`${field}\``))).toEqual([]);
   const agents = page.slice(page.indexOf("## Agents"), page.indexOf("## The context"));

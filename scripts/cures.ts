@@ -47,7 +47,7 @@ export const CURES: Readonly<Record<string, readonly [file: string, title: strin
     "a token may make 50 starts at once and 10 a second, and a refused start names the limit and the time to wait",
   ],
   request_timeout: [
-    "packages/holdfast/src/sdk/client.test.ts",
+    "packages/holdfast/src/fleet/client.test.ts",
     "that fails, is cancelled or takes too long is an error that says so",
   ],
   session_moved: [

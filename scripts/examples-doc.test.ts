@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { sampled } from "@holdfast/testkit/campaign";
 import deploy from "../examples/04-approval/deploy.ts";
-import { createClient, type HoldfastClient } from "../packages/holdfast/src/sdk/client.ts";
+import { createClient, type HoldfastClient } from "@holdfast/client";
 import { openFleet, type Fleet } from "../packages/holdfast/src/testing/fleet.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

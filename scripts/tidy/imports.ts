@@ -11,6 +11,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   system: ["core"],
   runtime: ["core", "system"],
   storage: ["core", "proto"],
+  client: ["core", "proto", "runtime", "storage"],
   testkit: ["core", "system", "runtime"],
   workspace: ["core", "system"],
   mcp: ["core", "system", "workspace"],

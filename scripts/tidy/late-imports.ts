@@ -19,7 +19,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "run/drive/follow-session.ts",
     "screens/blocked-sessions.ts",
     "screens/place-changes.ts",
-    "sdk/client.ts",
+    "@holdfast/client",
     "place/coordinator-call.ts",
   ],
   "agents of code need no model and no agent file": [

@@ -321,9 +321,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   holdfast: [
     {
-      sdk: "the client of a coordinator",
-    },
-    {
       tracing: "OpenTelemetry, and the tracer that a user asked for",
       settings: "configuration files and their schemas",
     },

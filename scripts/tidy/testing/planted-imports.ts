@@ -141,7 +141,7 @@ export const inImports: readonly Planted[] = [
     },
     right: {
       "packages/holdfast/src/commands/a.ts":
-        'import { b } from "../view/b.ts";\nexport const a = async () => [b, await import("../sdk/client.ts")];',
+        'import { b } from "../view/b.ts";\nexport const a = async () => [b, await import("@holdfast/client")];',
     },
   },
   {

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { CoordinatorConnection, openRemoteStorage } from "@holdfast/storage/remote";
 import { afterEach, describe, expect, test } from "vitest";
 import { TEST_TLS } from "@holdfast/coordinator/tls-testing";
-import { createClient } from "../sdk/client.ts";
+import { createClient } from "@holdfast/client";
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -9,7 +9,7 @@ export {
   type RemoteSession,
   type RemoteStartOptions,
   type RemoteStatus,
-} from "../sdk/client.ts";
+} from "@holdfast/client";
 export {
   verifyAudit,
   type AuditLink,

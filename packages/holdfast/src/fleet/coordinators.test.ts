@@ -7,7 +7,7 @@ import { defineAgent } from "@holdfast/runtime";
 import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import { createClient, type HoldfastClient } from "../sdk/client.ts";
+import { createClient, type HoldfastClient } from "@holdfast/client";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 const greeter = defineAgent({

@@ -17,7 +17,7 @@ import { logEvent } from "../run/runner/runner-log.ts";
 import { startOf } from "../run/starting/start-plan.ts";
 import { startAt } from "../run/starting/start.ts";
 import type { StoppableWork } from "../run/typing/stopper.ts";
-import { createClient, type HoldfastClient } from "../sdk/client.ts";
+import { createClient, type HoldfastClient } from "@holdfast/client";
 import { wishOf, type IpcEnd, type IpcPlace, type IpcPlaceHost } from "./ipc-place.ts";
 
 /** How often it is looked in addition to what the coordinator reports. */

@@ -1,7 +1,7 @@
 // `questionFor`: the question that an answer of the host is for.
 
 import type { StorageReader } from "@holdfast/core";
-import { onlyQuestion } from "../sdk/only-question.ts";
+import { onlyQuestion } from "@holdfast/client";
 import { openQuestions } from "@holdfast/terminal/view/describe-session";
 import type { RequestOf } from "./ipc-messages.ts";
 

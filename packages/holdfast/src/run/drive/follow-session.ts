@@ -7,7 +7,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/core";
-import { createClient } from "../../sdk/client.ts";
+import { createClient } from "@holdfast/client";
 import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
 
 const GRACE_MS = 250;

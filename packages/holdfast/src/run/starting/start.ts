@@ -9,7 +9,7 @@ import { quoted } from "@holdfast/terminal/frame/plain-text";
 import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
 import { noteStack } from "../../place/find-session.ts";
 import type { Database } from "../../place/project.ts";
-import type { HoldfastClient } from "../../sdk/client.ts";
+import type { HoldfastClient } from "@holdfast/client";
 import { secretsFor } from "../../secrets/agent-secrets.ts";
 import { showEndedBefore } from "@holdfast/terminal/view/session-end";
 import { driveCall, type DriveCall } from "../drive/drive-call.ts";
@@ -87,7 +87,7 @@ async function startByRunners(
   args: Arguments,
   io: Io,
 ): Promise<undefined> {
-  const { createClient } = await import("../../sdk/client.ts");
+  const { createClient } = await import("@holdfast/client");
   const client = createClient({ url, token });
   const id = args.text("session");
   try {

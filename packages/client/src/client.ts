@@ -1,13 +1,13 @@
 // The client of a coordinator (`createClient`): it starts sessions there, and a handle gives access to each.
 //
-//   sdk-client-1. A request that is safe to repeat is sent again for `retryMs` when the connection is lost.
+//   client-1. A request that is safe to repeat is sent again for `retryMs` when the connection is lost.
 //       Such requests are starts, signals, answers, cancels and reads. A start has an idempotency key, a
 //       signal a dedup key, so no request takes effect twice. A time-out for a result counts also while the
 //       connection is lost.
 //   - Values are decoded from the session's JSON; their types are those that the caller or the agent
 //     declares.
 //   - Events have numbers: after a lost connection they continue after the last delivered one.
-//   sdk-client-4. A caller that aborts is answered at once, and its request is not repeated: a result rejects
+//   client-4. A caller that aborts is answered at once, and its request is not repeated: a result rejects
 //       with the signal's reason, and events end. Calls that are open when the client is closed reject, and
 //       so do later calls.
 //
@@ -295,7 +295,7 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
   const { environment, traceparent } = options;
   const version = options.version ?? (typeof agent === "string" ? undefined : agent.version);
   const bytes = bytesOf(input, `input of agent "${name}"`);
-  // sdk-client-1. The id or the key makes a repeated request start the same session.
+  // client-1. The id or the key makes a repeated request start the same session.
   const idempotencyKey = options.idempotencyKey ?? (sessionId === undefined ? randomUUID() : undefined);
   return {
     agent: name,
@@ -326,7 +326,7 @@ async function* watch(
   let seen = afterSeq;
   const retry = calls.retry(signal);
   for (;;) {
-    if (signal?.aborted === true) return; // sdk-client-4.
+    if (signal?.aborted === true) return; // client-4.
     retry.signal.throwIfAborted();
     const over = new AbortController();
     try {

@@ -4,7 +4,7 @@
 import { inspect } from "node:util";
 import type { HoldfastError, ImportSession } from "@holdfast/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createClient, type HoldfastClient } from "./client.ts";
+import { createClient, type HoldfastClient } from "@holdfast/client";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet;

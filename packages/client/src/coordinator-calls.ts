@@ -1,5 +1,5 @@
 // `CoordinatorCalls`: the requests of a client over one connection, sent again while the connection is lost
-// (sdk-client-1), until the client is closed (sdk-client-4).
+// (client-1), until the client is closed (client-4).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "@connectrpc/connect";
@@ -43,10 +43,10 @@ export class CoordinatorCalls {
   }
 }
 
-/** sdk-client-1. */
+/** client-1. */
 async function retried<T>(call: () => Promise<T>, retry: Retry): Promise<T> {
   for (;;) {
-    retry.signal.throwIfAborted(); // sdk-client-4.
+    retry.signal.throwIfAborted(); // client-4.
     try {
       return await call();
     } catch (thrown) {

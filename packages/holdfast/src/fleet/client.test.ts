@@ -7,7 +7,7 @@ import { SessionService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createClient, type HoldfastClient, type RemoteEvent } from "./client.ts";
+import { createClient, type HoldfastClient, type RemoteEvent } from "@holdfast/client";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 const greeter = defineAgent({
