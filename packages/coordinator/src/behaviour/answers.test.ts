@@ -108,6 +108,43 @@ test("the first answer counts, and another one is refused with the answer that c
   await isRefused();
 });
 
+// A client that lost the answer to its request sends it again. The session has asked its next question by then.
+test("a message that is sent again answers no later question, and is no next input", async () => {
+  fleet = await openFleet({ clock: new TestClock() });
+  const ada = await fleet.user("ada");
+  const runner = await fleet.runner();
+  const sessionId = await ada.start();
+  const { claims } = await runner.poll({ free: 1 });
+  const claim = claims[0]!;
+  const asks = (id: number, firstSeq: number, more: object = {}) => {
+    const wait = { type: "input", id, name: `answer:${id}`, prompt: "Which?", answer: "any" } as const;
+    return runner.say(claim, { status: "input_required", waits: [wait] }, { firstSeq, ...more });
+  };
+  const answer = async (messageId: string, headers = {}) =>
+    (await ada.call("POST", `/v1/sessions/${sessionId}/answer`, { answer: "blue", messageId }, headers)).body;
+  const next = async (messageId: string) =>
+    (await ada.post(`/v1/sessions/${sessionId}/signals`, { name: "next_input", payload: "blue", messageId }))
+      .body;
+  const pending = () => fleet!.storage.reader.pendingSignals(sessionId);
+
+  await asks(0, 0);
+  expect(await answer("m1")).toEqual({ question: "answer:0" });
+  expect(await answer("m1")).toEqual({ question: "answer:0" });
+  const { signalId, payload } = (await pending())[0]!;
+  const taken = { seq: 0, at: 5, type: "signal_received", wait: 0, signalId, payload };
+  await asks(1, 0, { records: [taken], consumed: [signalId] });
+  expect(await answer("m1")).toEqual({ question: "answer:0" });
+  expect(await answer("m1", { "Idempotency-Key": "m1" })).toEqual({ question: "answer:0" });
+  expect(await next("m1")).toEqual({ status: "duplicate", signalId });
+  expect(await pending()).toEqual([]);
+
+  expect(await next("m2")).toMatchObject({ status: "stored" });
+  expect(await answer("m2")).toEqual({ question: "next_input" });
+  expect((await pending()).map(({ name }) => name)).toEqual(["next_input"]);
+  expect(await answer("m3")).toEqual({ question: "answer:1" });
+  expect((await pending()).map(({ name }) => name)).toEqual(["next_input", "answer:1"]);
+});
+
 test("an answer by the storage API, as the command gives it, is recorded with its question", async () => {
   fleet = await openFleet({ clock: new TestClock() });
   const ada = await fleet.user("ada");

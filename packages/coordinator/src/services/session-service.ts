@@ -68,7 +68,13 @@ import { listCosts, listedMessage, listSessions } from "./session-lister.ts";
 import { creationOf, notHeld, refuseOther } from "./session-start.ts";
 import { untilEnded, watchAll, watchSession } from "./session-watch.ts";
 import { forkOf, storeImported } from "./sessions/imports.ts";
-import { answeredQuestion, answeredBefore, pendingNames, refuseOtherAnswer } from "./sessions/questions.ts";
+import {
+  answeredBefore,
+  answeredByMessage,
+  answeredQuestion,
+  pendingNames,
+  refuseOtherAnswer,
+} from "./sessions/questions.ts";
 import { AFTER_END, sendSignal } from "./sessions/signals.ts";
 import { scopeChange } from "./storage-scope.ts";
 import { readLines } from "./storage-wire.ts";
@@ -120,26 +126,30 @@ export class SessionService implements ServiceImpl<typeof Contract> {
     };
   }
 
-  async signal({ sessionId, name, payload, dedupKey }: SignalRequest, context: HandlerContext) {
+  async signal(request: SignalRequest, context: HandlerContext) {
+    const { sessionId, name, payload, dedupKey, messageId } = request;
     const call = callOf(context);
     refuseSignalName(name);
     const text = textOf(payload, "payload");
     refuseIfLarge(text, `payload of signal "${name}"`, LIMITS.payloadChars);
     await ownSession(this.#host, call.caller, sessionId);
-    return sendSignal(this.#host, { sessionId, name, text, dedupKey }, "session.signal", call);
+    return sendSignal(this.#host, { sessionId, name, text, dedupKey, messageId }, "session.signal", call);
   }
 
-  async answer({ sessionId, question, answer }: AnswerRequest, context: HandlerContext) {
+  async answer({ sessionId, question, answer, messageId }: AnswerRequest, context: HandlerContext) {
     const host = this.#host;
     const call = callOf(context);
     const text = textOf(answer, "answer");
     refuseIfLarge(text, "answer", LIMITS.payloadChars);
     const session = await ownSession(host, call.caller, sessionId);
+    const answered =
+      messageId === undefined ? undefined : await answeredByMessage(host, sessionId, messageId);
+    if (answered !== undefined) return { question: answered };
     const wait = await answeredQuestion(host, session, question);
     if (wait === undefined) return { question: await answeredBefore(host, session, question, text) };
     refuseAnswer(wait, decodeJson(text));
     const dedupKey = answerKey(wait); // The first of several answers counts.
-    const sent = { sessionId, name: wait.name, text, dedupKey };
+    const sent = { sessionId, name: wait.name, text, dedupKey, messageId };
     const { status } = await sendSignal(host, sent, "session.answer", call).catch(async (error: unknown) => {
       await refuseOtherAnswer(host, session, wait, text); // It may have ended the session.
       throw error;

@@ -3,6 +3,7 @@
 export const COMMENTS = {
   "holdfast.v1.Account.lost": "The part of `spent` that was charged for attempts lost with their process. Absent when it is zero.",
   "holdfast.v1.Account.windows": "The amount spent in each window of the limits, as of now.",
+  "holdfast.v1.AnswerRequest.message_id": "The caller's id of the message that the answer is. A session takes a message once, also when it asks its next question before the message is sent again: another call with its id gets the question of the first one.",
   "holdfast.v1.AnswerRequest.question": "Name of the question; the only open one when absent. Several open ones are an error then.",
   "holdfast.v1.ArrivalNotice.arrivals": "`Arrivals` of the storage port, from the position `after` of the inbox on. Absent if the runner did not ask for it, or if the coordinator does not know how far the runner has read.",
   "holdfast.v1.ArrivalsResponse.arrivals": "An `Arrivals`.",
@@ -254,6 +255,7 @@ export const COMMENTS = {
   "holdfast.v1.SetEnvironmentRequest.remove": "Names of keys that are removed.",
   "holdfast.v1.SetTitleRequest.title": "The session keeps its first line, of at most 80 characters.",
   "holdfast.v1.SignalRequest.dedup_key": "A second signal with this key is a duplicate, which is not stored.",
+  "holdfast.v1.SignalRequest.message_id": "The caller's id of the message that the signal carries. A session takes a message once, as a signal of any name or as an answer: another call with its id is a duplicate, which is not stored.",
   "holdfast.v1.SignalResponse.signal_id": "The id by which records of the journal name the signal: `signal_received` as `signalId`, and `take_signals` among its `signalIds`. A request that is repeated with its key and payload has the same id.",
   "holdfast.v1.SignalResponse.status": "`stored` or `duplicate`.",
   "holdfast.v1.StartAction.demands": "The demands of each session that it starts.",

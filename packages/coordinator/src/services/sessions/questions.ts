@@ -14,7 +14,7 @@ import {
 } from "@holdfast/core";
 import { answerText, unnamedAnswer } from "@holdfast/proto/view";
 import type { ServiceHost } from "../service-host.ts";
-import { hasEnded, keyedSignalId, recordsOf } from "./signals.ts";
+import { hasEnded, keyedSignalId, messageSignalId, recordsOf } from "./signals.ts";
 
 type Question = ReturnType<typeof openQuestion>;
 
@@ -53,6 +53,26 @@ export async function answeredBefore(
     at: "question",
     fix: "get the session to see its open questions; omit `question` to answer the only one",
   });
+}
+
+/**
+ * The question that a message with this id has answered, however many questions the session has asked since.
+ * Empty for a message that the session took and that answered none. `undefined` for one that is new.
+ */
+export async function answeredByMessage(
+  { storage: { reader } }: ServiceHost,
+  sessionId: string,
+  messageId: string,
+): Promise<string | undefined> {
+  const signalId = messageSignalId(sessionId, messageId);
+  if (!(await reader.seenSignals(sessionId)).ids.includes(signalId)) return undefined;
+  const pending = await reader.pendingSignals(sessionId);
+  const waiting = pending.find((signal) => signal.signalId === signalId);
+  if (waiting !== undefined) return waiting.name;
+  for await (const record of recordsOf(reader, sessionId))
+    if (record.type === "signal_received" && record.signalId === signalId)
+      return answerSignalName(record.wait);
+  return "";
 }
 
 interface TakenAnswer {

@@ -24,6 +24,8 @@ interface Sent {
   readonly name: string;
   readonly text: string | undefined;
   readonly dedupKey: string | undefined;
+  /** The caller's id of the message; its session takes it once. */
+  readonly messageId: string | undefined;
 }
 
 /** Sends a signal. It is stored before the answer. */
@@ -33,11 +35,13 @@ export async function sendSignal(
   action: string,
   call: Call,
 ): Promise<Receipt> {
-  const { sessionId, name, text, dedupKey } = sent;
+  const { sessionId, name, text, dedupKey, messageId } = sent;
   const signalId =
-    dedupKey === undefined
-      ? mintId("sig", host.clock.now(), () => host.random.u32())
-      : keyedSignalId(sessionId, name, dedupKey, text);
+    messageId !== undefined
+      ? messageSignalId(sessionId, messageId)
+      : dedupKey === undefined
+        ? mintId("sig", host.clock.now(), () => host.random.u32())
+        : keyedSignalId(sessionId, name, dedupKey, text);
   const result = await audited(
     host,
     {
@@ -56,7 +60,7 @@ export async function sendSignal(
       return { status: result.status, signalId };
     case "ended":
       // session-service-1. The first answer may have been lost, and may have ended the session.
-      if (dedupKey !== undefined && (await wasConsumed(host, sessionId, signalId)))
+      if ((dedupKey ?? messageId) !== undefined && (await wasConsumed(host, sessionId, signalId)))
         return { status: "duplicate", signalId };
       throw hasEnded({ sessionId, status: result.sessionStatus });
     case "not_found":
@@ -76,6 +80,12 @@ export function keyedSignalId(
   text: string | undefined,
 ): string {
   const sent = JSON.stringify([sessionId, name, key, text ?? null]);
+  return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
+}
+
+/** The id of the signal that a message becomes, whatever the signal's name is. */
+export function messageSignalId(sessionId: string, messageId: string): string {
+  const sent = JSON.stringify(["message", sessionId, messageId]);
   return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
 }
 

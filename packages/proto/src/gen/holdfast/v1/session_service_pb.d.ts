@@ -513,6 +513,14 @@ export declare type SignalRequest = Message<"holdfast.v1.SignalRequest"> & {
    * @generated from field: optional string dedup_key = 4;
    */
   dedupKey?: string | undefined;
+
+  /**
+   * The caller's id of the message that the signal carries. A session takes a message once, as a signal of any name or
+   * as an answer: another call with its id is a duplicate, which is not stored.
+   *
+   * @generated from field: optional string message_id = 5;
+   */
+  messageId?: string | undefined;
 };
 
 /**
@@ -567,6 +575,14 @@ export declare type AnswerRequest = Message<"holdfast.v1.AnswerRequest"> & {
    * @generated from field: bytes answer = 3;
    */
   answer: Uint8Array;
+
+  /**
+   * The caller's id of the message that the answer is. A session takes a message once, also when it asks its next
+   * question before the message is sent again: another call with its id gets the question of the first one.
+   *
+   * @generated from field: optional string message_id = 4;
+   */
+  messageId?: string | undefined;
 };
 
 /**
