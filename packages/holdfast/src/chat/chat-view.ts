@@ -6,10 +6,10 @@
 //   - Text of a sub-agent inside of an external program is a note, and no answer.
 
 import type { TraceEvent } from "@holdfast/core";
-import { subAgentCallOf } from "@holdfast/proto/view";
+import { replyOf, subAgentCallOf } from "@holdfast/proto/view";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine, plainPiece } from "@holdfast/terminal/frame/plain-text";
-import { entryLines, type OpenCalls, replyOf } from "@holdfast/terminal/view/work/entry-lines";
+import { entryLines, type OpenCalls } from "@holdfast/terminal/view/work/entry-lines";
 import { eventLine, isFailedHook, isMessageReceipt } from "@holdfast/terminal/view/event-line";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
 import { WorkStatus } from "@holdfast/terminal/view/work/work-status";

@@ -24,6 +24,17 @@ export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows
 export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
 export { type CallView, patchedLines, viewCall } from "./journal/call.ts";
 export {
+  foldChange,
+  foldOutput,
+  type ReplyParts,
+  replyOf,
+  resultOf,
+  type ResultView,
+  viewResult,
+} from "./journal/reply.ts";
+export { type PlainEntry, type WorkCall, type WorkItem, WorkItems } from "./journal/work-items.ts";
+export { stepsText, THINKING, WorkProgress } from "./journal/work-progress.ts";
+export {
   deliveryOf,
   planOf,
   type PlanStepView,

@@ -4,11 +4,16 @@
 import {
   type CallView,
   deliveryOf,
-  patchedLines,
+  foldChange,
+  foldOutput,
   planOf,
+  type ReplyParts,
+  replyOf,
+  resultOf,
   stepText,
   subAgentCallOf,
   viewCall,
+  viewResult,
 } from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
 import { count, plainLine } from "../../frame/plain-text.ts";
@@ -18,26 +23,9 @@ const LINE_CHARS = 200;
 const COMMAND_CHARS = 1_000;
 /** The call of a result among others. */
 const CALL_CHARS = 40;
-/** Lines of a change and of an output. The rest is counted. */
-const CHANGE_LINES = 12;
-const OUTPUT_LINES = 3;
-const ERROR_LINES = 8;
 
 /** The calls of tools of a conversation that have no result yet, by their ids. */
 export type OpenCalls = Map<string, CallView>;
-
-export interface ReplyParts {
-  readonly text: string;
-  readonly toolCalls: readonly { readonly id?: string; readonly name: string; readonly input: unknown }[];
-}
-
-export function replyOf(content: unknown): ReplyParts {
-  const { text, toolCalls } = (content ?? {}) as Partial<ReplyParts>;
-  return {
-    text: typeof text === "string" ? text : "",
-    toolCalls: Array.isArray(toolCalls) ? toolCalls.filter((call) => typeof call?.name === "string") : [],
-  };
-}
 
 /** @param open the calls without a result, which the entry adds to and takes from. */
 export function entryLines(role: string, content: unknown, open: OpenCalls, look: Look): readonly string[] {
@@ -104,7 +92,7 @@ function changeMarks(change: Change, { paint }: Look): string {
 
 function changeLines(change: Change, look: Look): readonly string[] {
   const { paint, symbols } = look;
-  const shown = change.slice(0, change.length > CHANGE_LINES + 1 ? CHANGE_LINES : change.length);
+  const shown = foldChange(change);
   const more = change.length - shown.length;
   return [
     ...shown.map(({ type, text }) =>
@@ -116,29 +104,19 @@ function changeLines(change: Change, look: Look): readonly string[] {
   ];
 }
 
-/** How the tool `shell` begins the result of a command that failed (`describeEnd`). It is no error of the tool. */
-const FAILED_RUN =
-  /^(?:exit code [1-9]\d*|ended by SIG\w+|ended after its time of \d+ ms|not started: .*)(?:\n|$)/;
-
 function resultLines(content: unknown, open: OpenCalls, by: string, look: Look): readonly string[] {
   const { paint, symbols } = look;
-  const { toolCallId, text, isError } = (content ?? {}) as Readonly<Record<string, unknown>>;
-  const id = String(toolCallId);
-  const call = open.get(id);
+  const { callId } = resultOf(content);
+  const call = open.get(callId);
   // With several calls at once a result says which is its own.
   const of = call === undefined || open.size === 1 ? "" : paint.dim(`${callText(call, CALL_CHARS)}: `);
-  open.delete(id);
-  const isRun = call?.verb === "Run";
-  const hasFailed = isError === true || (isRun && FAILED_RUN.test(String(text)));
-  const patch = call?.verb === "Edit" && call.change === undefined ? patchedLines(String(text)) : [];
-  const output = typeof text === "string" ? outputLines(text, isRun) : [];
+  open.delete(callId);
+  const result = viewResult(call, content);
+  const { hasFailed, output, change } = result;
   const mark = hasFailed ? paint.red(symbols.failed) : paint.green(symbols.done);
-  if (patch.length > 0 && !hasFailed)
-    return [`  ${by}${mark} ${of}${changeMarks(patch, look)}`, ...changeLines(patch, look)];
-  // The end of an output says why it failed. The contents of a file were asked for by the agent, not by the person.
-  const most = hasFailed ? ERROR_LINES : isRun ? OUTPUT_LINES : 1;
-  const shown =
-    output.length <= most + 1 && most > 1 ? output : hasFailed ? output.slice(-most) : output.slice(0, most);
+  if (change !== undefined)
+    return [`  ${by}${mark} ${of}${changeMarks(change, look)}`, ...changeLines(change, look)];
+  const shown = foldOutput(call, result);
   const [first = "", ...others] = shown;
   const more = output.length - shown.length;
   const fold = more > 0 ? paint.dim(`  (${count(output.length, "line")})`) : "";
@@ -150,12 +128,6 @@ function resultLines(content: unknown, open: OpenCalls, by: string, look: Look):
 
 function line(text: string, look: Look): string {
   return questionLine(text, widthOf(look));
-}
-
-/** The heads that the tool `shell` gives to the output of a command that worked say nothing. */
-function outputLines(text: string, isRun: boolean): readonly string[] {
-  const lines = text.trimEnd().split("\n");
-  return isRun ? lines.filter((one, at) => at > 1 || !/^(exit code 0|stdout:)$/.test(one)) : lines;
 }
 
 /** A line of code, whose indentation is kept. */

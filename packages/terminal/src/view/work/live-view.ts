@@ -14,6 +14,7 @@ import { readAgentSource } from "@holdfast/machine/agent-source";
 import {
   AGENT_REPORT,
   deliveryOf,
+  replyOf,
   subAgentCallOf,
   viewQuestion,
   type AskedQuestion,
@@ -32,7 +33,7 @@ import {
 import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
 import type { JournalEvent } from "../journal-events.ts";
 import { plain, plainLine, plainPiece, quoted } from "../../frame/plain-text.ts";
-import { entryLines, replyOf, type OpenCalls } from "./entry-lines.ts";
+import { entryLines, type OpenCalls } from "./entry-lines.ts";
 import { howToAnswer } from "../typed-answer.ts";
 import { WorkStatus } from "./work-status.ts";
 

@@ -2,7 +2,16 @@
 // under way or the steps that run, the time since these began, and tokens and cost so far.
 
 import type { TraceEvent } from "@holdfast/core";
-import { addCosts, addUsage, type Cost, costText, NO_COST } from "@holdfast/proto/view";
+import {
+  addCosts,
+  addUsage,
+  type Cost,
+  costText,
+  NO_COST,
+  stepsText,
+  THINKING,
+  WorkProgress,
+} from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
 import { cutTo, duration, plainLine } from "../../frame/plain-text.ts";
 import { amountText } from "../budget-text.ts";
@@ -22,9 +31,7 @@ export class WorkStatus {
   /** The work under way, and since when. */
   #doing = "";
   #since = 0;
-  /** The steps that run, by their numbers. */
-  readonly #running = new Map<number, string>();
-  #spent: Cost = NO_COST;
+  readonly #progress = new WorkProgress();
   /** The task whose text came last. */
   #streaming = "";
   /** The tasks that ended last of those whose text had not come. */
@@ -38,16 +45,13 @@ export class WorkStatus {
     this.#look = look;
   }
 
-  event({ type, id, task, taskId, kind, usage, withdrawn }: JournalEvent): void {
-    if (type === "schedule_task" && id !== undefined) this.#running.set(id, kind ?? "");
-    if (type === "task_completed" || type === "task_failed" || type === "outcome_kept") {
-      this.#running.delete(task ?? -1);
-      this.#reported.delete(taskId ?? "");
-      if (taskId !== undefined && taskId !== this.#streaming) this.#silent.add(taskId);
-      for (const oldest of [...this.#silent].slice(0, -SILENT_MAX)) this.#silent.delete(oldest);
-    }
-    if (usage !== undefined) this.#spent = addUsage(this.#spent, usage);
-    for (const one of withdrawn ?? []) this.#running.delete(one.task);
+  event(event: JournalEvent): void {
+    this.#progress.event(event);
+    const { type, taskId } = event;
+    if (type !== "task_completed" && type !== "task_failed" && type !== "outcome_kept") return;
+    this.#reported.delete(taskId ?? "");
+    if (taskId !== undefined && taskId !== this.#streaming) this.#silent.add(taskId);
+    for (const oldest of [...this.#silent].slice(0, -SILENT_MAX)) this.#silent.delete(oldest);
   }
 
   trace(event: TraceEvent): void {
@@ -68,7 +72,7 @@ export class WorkStatus {
 
   /** @param isConversation whether the steps are those of a model or a program, which are no words of the work. */
   text(isConversation: boolean): string {
-    if (this.#running.size === 0) return "";
+    if (this.#progress.steps.length === 0) return "";
     const { paint, symbols, columns } = this.#look;
     const doing = this.#what(isConversation);
     const now = performance.now();
@@ -84,15 +88,12 @@ export class WorkStatus {
   #what(isConversation: boolean): string {
     const call = [...this.#open.values()].at(-1);
     if (call !== undefined) return callText(call, CALL_CHARS);
-    if (isConversation) return "thinking";
-    const names = [...this.#running.values()].map((name) => plainLine(name, NAME_CHARS));
-    const [first = "", second, ...others] = names;
-    const more = others.length === 0 ? "" : ` and ${others.length} more`;
-    return second === undefined ? first : `${first}, ${second}${more}`;
+    if (isConversation) return THINKING;
+    return stepsText(this.#progress.steps.map((name) => plainLine(name, NAME_CHARS)));
   }
 
   #costFacts(): readonly string[] {
-    const cost = [...this.#reported.values()].reduce(addCosts, this.#spent);
+    const cost = [...this.#reported.values()].reduce(addCosts, this.#progress.spent);
     const tokens = cost.inputTokens + cost.outputTokens;
     if (cost.calls === 0 || tokens === 0) return [];
     const price = cost.unpriced === cost.calls ? [] : [costText(cost)];
