@@ -181,7 +181,17 @@ test(
     expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("work that is nowhere else")]);
     const open = await run("merge", "s");
     expect([open.code, open.stderr]).toEqual([6, expect.stringContaining("give --commit")]);
-    expect(await ran("merge", "s", "--commit")).toContain("holdfast/s is merged into main");
+    expect((await run("merge", "s", "-m", " ")).stderr).toContain("the message is empty");
+    expect(await ran("merge", "s", "--commit", "-m", "Mend the writer")).toContain(
+      "holdfast/s is merged into main",
+    );
+    const message = "Mend the writer\n\nHoldfast-Session: s";
+    expect(
+      git("log", "-2", "--format=%B%x00")
+        .split("\0\n")
+        .slice(0, 2)
+        .map((one) => one.trim()),
+    ).toEqual([message, message]);
     expect(readFileSync(project.path("new.txt"), "utf8")).toBe("written\n");
     expect(await ran("worktrees", "remove", "s")).toContain("refs/holdfast/rescue/s");
     expect(existsSync(path)).toBe(false);

@@ -30,12 +30,14 @@ export interface MergedWorktree {
 
 const NAMED_MAX = 10;
 
+/** @param message of the merge commit. */
 export async function mergeWorktree(
   record: WorktreeRecord,
   project: string,
   settings: GitSettings,
+  message = `Merge branch '${record.branch}' of session ${record.session}`,
 ): Promise<MergedWorktree> {
-  const { branch, session, path } = record;
+  const { branch, path } = record;
   const run = (args: readonly string[], codes: readonly number[] = [0]) =>
     gitIn(project, args, settings, { codes });
   const current = await run(["symbolic-ref", "--quiet", "--short", "HEAD"], [0, 1]);
@@ -55,7 +57,6 @@ export async function mergeWorktree(
     [0, 1, 129],
   );
   if (tried.exitCode === 1) throw conflicting(tried.stdout.split("\n").slice(1));
-  const message = `Merge branch '${branch}' of session ${session}`;
   const merged = await gitIn(
     project,
     ["merge", "--no-ff", "--no-edit", "--quiet", "-m", message, branch],

@@ -245,8 +245,8 @@ export class Worktrees {
     return { ...listed, commits, diff };
   }
 
-  /** Merges the branch into the current branch of the project. */
-  async merge(project: string, session: string): Promise<MergedWorktree> {
+  /** Merges the branch into the current branch of the project. @param message of the merge commit. */
+  async merge(project: string, session: string, message?: string): Promise<MergedWorktree> {
     const record = await this.find(project, session);
     const { project: root } = await this.#repository(project);
     const facts = await readFacts(record, this.#settings);
@@ -263,7 +263,7 @@ export class Worktrees {
             : `give --commit to commit them first, or commit them yourself in ${record.path}`,
         },
       );
-    return mergeWorktree(record, root, this.#settings);
+    return mergeWorktree(record, root, this.#settings, message);
   }
 
   /** Keeps the files of a session as they are. A second call without a change in between keeps nothing more. */

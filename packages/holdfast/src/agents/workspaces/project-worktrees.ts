@@ -5,6 +5,7 @@
 import type { ListedWorktree } from "@holdfast/workspace";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import { workText } from "@holdfast/proto/view";
+import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { plain, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { withReader } from "../../place/find-session.ts";
@@ -95,9 +96,10 @@ export async function mergeWork(id: string, args: Arguments, io: Io): Promise<nu
   const row = (await sessionsOf([session], args, io)).get(session);
   if (row !== undefined && !isEnded(row.status))
     io.note(`${io.notes.symbols.warn} session ${session} is ${row.status}, and may change more`);
+  const given = messageOf(args, session);
   if (args.has("commit"))
-    await worktrees.commit(project, session, `Work of session ${session}\n\nHoldfast-Session: ${session}\n`);
-  const merged = await worktrees.merge(project, session);
+    await worktrees.commit(project, session, given ?? withTrailer(`Work of session ${session}`, session));
+  const merged = await worktrees.merge(project, session, given);
   const { branch, into, isNew, submodules } = merged;
   const text = isNew ? `${branch} is merged into ${into}` : `${into} has everything of ${branch} already`;
   io.show({ session, ...merged }, text);
@@ -106,6 +108,18 @@ export async function mergeWork(id: string, args: Arguments, io: Io): Promise<nu
       `new commits of submodules: ${submodules.join(", ")}. Check them out with \`git submodule update --recursive\`, and push their branch ${branch} before you push ${into}`,
     );
   return 0;
+}
+
+/** @throws UsageError */
+function messageOf(args: Arguments, session: string): string | undefined {
+  const message = args.text("message")?.trim();
+  if (message === "") throw refuse("the message is empty", args.usage, { fix: "leave --message out" });
+  return message === undefined ? undefined : withTrailer(message, session);
+}
+
+/** A commit names its session. */
+function withTrailer(message: string, session: string): string {
+  return `${message}\n\nHoldfast-Session: ${session}\n`;
 }
 
 function here(io: Io) {

@@ -7,10 +7,18 @@ export const merge: Command = {
   description:
     "Refuses when this project or the worktree has changes that are not committed. A conflict is found before anything changes: the project " +
     "stays as it is, and the error says how to resolve it.",
-  options: { commit: { help: "first commit what is not committed in the worktree" } },
+  options: {
+    commit: { help: "first commit what is not committed in the worktree" },
+    message: {
+      help: "the message of the merge, and of the commit of --commit (default: names the session)",
+      value: "TEXT",
+      short: "m",
+    },
+  },
   examples: [
     ["merge ses_019a", "take its commits over"],
     ["merge ses_019a --commit", "take everything over that it has changed"],
+    [`merge ses_019a --commit -m "shop: mend the login"`, "with a message of yours"],
   ],
 
   async run(args, io) {
