@@ -47,6 +47,9 @@ type Check = readonly [name: string, command: string, ...args: string[]];
 
 const CHECKS: readonly Check[] = [
   ["types", "tsc", "-p", "tsconfig.json", "--noEmit"],
+  // The others have the types of Node in `types`, so a global of Node in these would be found by a release.
+  ["types of core, without Node", "tsc", "-p", "packages/core", "--noEmit"],
+  ["types of proto, without Node", "tsc", "-p", "packages/proto", "--noEmit"],
   ["types of the page", "tsc", "-p", "packages/dashboard", "--noEmit"],
   ["lint", "oxlint", "--type-aware", "--deny-warnings"],
   ["format", "oxfmt", "--check"],

@@ -107,7 +107,7 @@ export function checkKey(name: string): void {
 
 /** @throws UsageError. The value is not shown. */
 export function checkValue(name: string, value: string): void {
-  const bytes = new TextEncoder().encode(value).length;
+  const bytes = utf8Length(value);
   if (bytes <= ENVIRONMENT_LIMITS.valueBytes && !value.includes("\0")) return;
   throw new UsageError(`the value of ${name} cannot be used`, {
     expected: `up to ${ENVIRONMENT_LIMITS.valueBytes} bytes without a NUL character`,
@@ -125,4 +125,14 @@ export function checkEnvironment(name: string, keys: EnvironmentKeys): void {
     throw new UsageError(`the environment ${name} has more than ${ENVIRONMENT_LIMITS.keys} keys`, {
       fix: "divide it into several environments",
     });
+}
+
+/** A lone surrogate has the three bytes of the replacement character, which encoders write for it. */
+function utf8Length(text: string): number {
+  let bytes = 0;
+  for (const character of text) {
+    const point = character.codePointAt(0) ?? 0;
+    bytes += point < 0x80 ? 1 : point < 0x8_00 ? 2 : point < 0x1_00_00 ? 3 : 4;
+  }
+  return bytes;
 }
