@@ -57,21 +57,6 @@ const SHARED: Readonly<Record<string, string>> = {
   "zod/v4/core": "@holdfast/system/zod",
 };
 
-/** The documents that users have offline: by their paths in the package `holdfast`, with their texts. */
-export function publishedDocs({ folder, manifest }: Package): ReadonlyMap<string, string> {
-  if (manifest.name !== "holdfast") return new Map();
-  const docs = join(folder, "..", "..", "docs");
-  const names = readdirSync(docs).filter((name) => name.endsWith(".md"));
-  const files = new Map(names.map((name) => [`docs/${name}`, readFileSync(join(docs, name), "utf8")]));
-  files.set("SKILL.md", readFileSync(join(folder, "SKILL.md"), "utf8"));
-  const paths = [...files.keys()].toSorted();
-  const lines = paths.map((path) => `- [${/^# (.+)$/m.exec(files.get(path) ?? "")?.[1] ?? path}](${path})`);
-  const about =
-    "Holdfast runs AI agents that must not lose their work: an agent is an async function, and a crash changes nothing.";
-  const begin = "Read SKILL.md first. `npx holdfast docs TOPIC` shows a document without a network.";
-  return files.set("llms.txt", `# Holdfast\n\n> ${about}\n\n${begin}\n\n## Docs\n\n${lines.join("\n")}\n`);
-}
-
 /** The exports of a published package: its entries, and its manifest, which tools look for. */
 export function publishedExports<Built>(
   { exports }: Manifest,

@@ -31,11 +31,11 @@ import type { TestProject } from "vitest/node";
 import {
   bundlePackage,
   publishedExports,
-  publishedDocs,
   publishedPackages,
   PUBLISHED_FOLDERS,
   type Package,
 } from "./bundle.ts";
+import { writeDocs } from "./release/shipped-docs.ts";
 
 /** Names the folder of the bundled command for `packages/holdfast/src/testing/holdfast-process.ts`. */
 const VARIABLE = "HOLDFAST_TEST_COMMAND_FOLDER";
@@ -106,7 +106,7 @@ async function installPackage(each: Package, into: string): Promise<void> {
     writeFileSync(join(to, path), text);
   };
   for (const [path, code] of await bundlePackage(each)) write(join("dist", path), code);
-  for (const [path, text] of publishedDocs(each)) write(path, text);
+  if (manifest.name === "holdfast") writeDocs(root, to);
   const built = (source: string) => source.replace(/^\.\/src\/(.*)\.ts$/, "./dist/$1.js");
   write("package.json", JSON.stringify({ ...manifest, exports: publishedExports(manifest, built) }));
   for (const part of PUBLISHED_FOLDERS)

@@ -17,12 +17,12 @@ import buildPage from "./build-page.ts";
 import {
   bundlePackage,
   PUBLISHED_FOLDERS,
-  publishedDocs,
   publishedExports,
   publishedPackages,
   type Manifest,
   type Package,
 } from "./bundle.ts";
+import { writeDocs } from "./release/shipped-docs.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const staging = join(root, "dist", "staging");
@@ -59,15 +59,11 @@ async function pack(each: Package): Promise<void> {
     mkdirSync(dirname(join(to, "dist", path)), { recursive: true });
     writeFileSync(join(to, "dist", path), code);
   }
-  for (const part of ["README.md", "LICENSE", ...PUBLISHED_FOLDERS]) {
-    const own = join(from, part);
-    const file = existsSync(own) ? own : join(root, part);
-    if (existsSync(file)) cpSync(file, join(to, part), { recursive: true });
-  }
-  for (const [path, text] of publishedDocs(each)) {
-    mkdirSync(dirname(join(to, path)), { recursive: true });
-    writeFileSync(join(to, path), text);
-  }
+  cpSync(join(root, "LICENSE"), join(to, "LICENSE"));
+  for (const part of ["README.md", ...PUBLISHED_FOLDERS])
+    if (existsSync(join(from, part))) cpSync(join(from, part), join(to, part), { recursive: true });
+  if (!existsSync(join(to, "README.md"))) writeFileSync(join(to, "README.md"), readmeOfPart(manifest));
+  if (manifest.name === "holdfast") writeDocs(root, to);
   writeFileSync(join(to, "package.json"), `${JSON.stringify(published(manifest, to), null, 2)}\n`);
 
   const { messages, pkg } = await publint({ pkgDir: to, strict: true });
@@ -76,6 +72,12 @@ async function pack(each: Package): Promise<void> {
     .map((message) => formatMessage(message, pkg));
   if (problems.length > 0) fail(`${manifest.name}: ${problems.join("\n")}`);
   run("npm", ["pack", "--loglevel=error", "--pack-destination", target, to]);
+}
+
+/** Users install `holdfast`, and find the other packages only in their `node_modules`. */
+function readmeOfPart({ name, description }: Manifest): string {
+  const whole = "[holdfast](https://www.npmjs.com/package/holdfast)";
+  return `# ${name}\n\n${String(description)}.\n\nThis package is a part of ${whole}, which has the documents. Install \`holdfast\`, and import from it.\n`;
 }
 
 /** The files of types that the entries of a package reach, by their paths below `dist`. */
@@ -105,7 +107,7 @@ function published(manifest: Manifest, folder: string): Manifest {
       fail(`${manifest.name}: export "${name}" is not a file under ./src`);
     return { types: built.replace(/\.ts$/, ".d.ts"), default: built.replace(/\.ts$/, ".js") };
   });
-  const files = ["dist", "docs", "SKILL.md", "llms.txt", ...PUBLISHED_FOLDERS].filter((part) =>
+  const files = ["dist", "docs", "examples", "SKILL.md", "llms.txt", ...PUBLISHED_FOLDERS].filter((part) =>
     existsSync(join(folder, part)),
   );
   return { ...kept, exports, files } as unknown as Manifest;

@@ -5,12 +5,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Packed } from "./publish.ts";
+import { deadLinks } from "./shipped-docs.ts";
 
 /** Files and folders at the top of a package. */
 const PARTS =
-  /^(package\.json|README\.md|LICENSE|SKILL\.md|llms\.txt|(dist|bin|docs|proto|included-executors|built-page|templates)\/.+)$/;
-/** Parts that are sources on purpose: projects to begin with. */
-const SOURCES = /^templates\//;
+  /^(package\.json|README\.md|LICENSE|SKILL\.md|llms\.txt|(dist|bin|docs|examples|proto|included-executors|built-page|templates)\/.+)$/;
+/** Parts that are sources on purpose: projects to begin with, and what documents show. */
+const SOURCES = /^(templates|examples|docs\/ipc)\//;
+/** Folders of projects that have their agents and skills there. */
+const HIDDEN_ON_PURPOSE = /^examples\/[^/]+\/\.(holdfast|agents|claude)\//;
 /** Tests that users call: their suites need a test runner, which these packages do not depend on. */
 const FOR_TESTS = ["@holdfast/testkit"];
 const TEST_LIBRARIES = /\bfrom "(vitest|fast-check|playwright-core|verdaccio)["/]/;
@@ -40,6 +43,7 @@ export function checkPackage({ folder, manifest }: Packed, root: string): readon
     ),
     ...["README.md", "LICENSE"].filter((path) => !files.includes(path)).map((path) => `${path}: is missing`),
     ...checkLicenses(folder, files),
+    ...checkLinks(folder, files),
   ].map((problem) => `${manifest.name}: ${problem}`);
 }
 
@@ -62,7 +66,8 @@ function checkManifest(manifest: Packed["manifest"], root: string): string[] {
 function checkFile(path: string, text: string, packageName: string, root: string): string[] {
   const problems: string[] = [];
   if (!PARTS.test(path)) problems.push("is no part of a published package");
-  if (/\.map$|(^|\/)(\.|node_modules\/)/.test(path)) problems.push("is not for users");
+  const isHidden = /(^|\/)(\.|node_modules\/)/.test(path.replace(HIDDEN_ON_PURPOSE, ""));
+  if (isHidden || path.endsWith(".map")) problems.push("is not for users");
   if (!SOURCES.test(path)) {
     if (/(?<!\.d)\.[cm]?tsx?$/.test(path)) problems.push("is a source");
     if (/\.test\./.test(path)) problems.push("is a test");
@@ -76,6 +81,18 @@ function checkFile(path: string, text: string, packageName: string, root: string
   if (/^dist\/.*\.js$/.test(path) && !isSuite && TEST_LIBRARIES.test(text))
     problems.push("imports a library for tests");
   return problems.map((problem) => `${path} ${problem}`);
+}
+
+/** npm and editors show the documents of a package, where a link to the repository leads nowhere. */
+function checkLinks(folder: string, files: readonly string[]): string[] {
+  const shipped = new Set(files);
+  return files
+    .filter((path) => path.endsWith(".md") && !path.startsWith("templates/"))
+    .flatMap((path) =>
+      deadLinks(path, readFileSync(join(folder, path), "utf8"), shipped).map(
+        (to) => `${path} links to ${to}, which is no file of the package`,
+      ),
+    );
 }
 
 function checkLicenses(folder: string, files: readonly string[]): string[] {
