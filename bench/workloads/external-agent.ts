@@ -24,7 +24,7 @@ import { withFolder, withStorage } from "../storages.ts";
 import type { Bench, Workload } from "../workload.ts";
 
 const PROGRAM = fileURLToPath(
-  new URL("../../packages/programs/src/testing/fake-claude.mjs", import.meta.url),
+  new URL("../../packages/programs/src/testing/fake-claude-code.mjs", import.meta.url),
 );
 const TURN_GOAL_MS = 5;
 const FIRST_EVENT_GOAL_MS = 100;
