@@ -103,7 +103,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       isolation: "watchdog, stray rejections, development checks",
-      tracers: "tracers that write to a file or to the terminal",
+      tracers: "tracers that write to a file, to the terminal or to OpenTelemetry",
     },
     {
       api: "the types that users see, and checks of their arguments",
@@ -321,7 +321,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   holdfast: [
     {
-      tracing: "OpenTelemetry, and the tracer that a user asked for",
+      "wanted-tracer.ts": "the tracer that a user asked for",
       settings: "configuration files and their schemas",
     },
     {

@@ -14,6 +14,7 @@ export {
   MemoryStorage,
   NonRetryableError,
   remote,
+  openTelemetryTracer,
   silentTracer,
   stdoutTracer,
   Watchdog,
@@ -39,6 +40,7 @@ export {
   type Settled,
   type SignalOptions,
   type StartOptions,
+  type OpenTelemetryTracerOptions,
   type StdoutTracerOptions,
   type TaskContext,
   type SessionLeft,
@@ -154,4 +156,3 @@ export {
   type SqliteFileReader,
 } from "@holdfast/storage/sqlite";
 export { sqliteTracer, type SqliteTracer, type SqliteTracerOptions } from "@holdfast/storage/sqlite-tracer";
-export { openTelemetryTracer, type OpenTelemetryTracerOptions } from "./tracing/opentelemetry-tracer.ts";

@@ -60,6 +60,8 @@ export { Watchdog, type WatchdogOptions } from "./isolation/watchdog.ts";
 export { type Settled, leftAs } from "./session/session-outcome.ts";
 export { compositeTracer } from "./tracers/composite-tracer.ts";
 export { fileTracer, type FileTracerOptions } from "./tracers/file-tracer.ts";
+export { openTelemetryTracer, type OpenTelemetryTracerOptions } from "./tracers/opentelemetry-tracer.ts";
+export { otlpTracer } from "./tracers/otlp-tracer.ts";
 export { stdoutTracer, type StdoutTracerOptions } from "./tracers/stdout-tracer.ts";
 export {
   ownerOfTurn,

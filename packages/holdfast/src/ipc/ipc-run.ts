@@ -18,7 +18,7 @@ import { StoppableWork, stopper } from "../run/typing/stopper.ts";
 import { loadCode, runnerOptions, workspaceOf } from "../run/runner-run.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
 import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
-import { wantedTracer } from "../tracing/wanted-tracer.ts";
+import { wantedTracer } from "../wanted-tracer.ts";
 
 import { runOverCoordinator } from "./coordinator-place.ts";
 import { runOverDatabase } from "./database-place.ts";

@@ -16,7 +16,7 @@ import {
   type Agent,
   type TaskDefinition,
 } from "@holdfast/runtime";
-import { makePrivateFolder, wantedSecretsOf } from "@holdfast/system";
+import { makePrivateFolder, wantedSecretsOf, dataFolder } from "@holdfast/system";
 import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
@@ -28,7 +28,6 @@ import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/t
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";
 import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
-import { dataFolder } from "@holdfast/system";
 import { findFleetMode, findMode, findStage, type Mode } from "../place/mode.ts";
 import { isDebugged, StoppableWork, stopper, type Stoppable } from "./typing/stopper.ts";
 import { checkTrusted, isFolder } from "@holdfast/terminal/frame/given-file";
@@ -44,7 +43,7 @@ import { configFiles, findProject, findTraces } from "../place/project.ts";
 import { watchImports } from "../stack/process/imported-files.ts";
 import { KILL_AFTER_MS } from "../stack/process/stack-child.ts";
 import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
-import { wantedTracer } from "../tracing/wanted-tracer.ts";
+import { wantedTracer } from "../wanted-tracer.ts";
 
 /** A coordinator's longest lease is a day, its longest poll half a minute. */
 const RENEW_SECONDS_MAX = 28_800;

@@ -28,7 +28,7 @@ import { withOwnStorage } from "../place/own-database.ts";
 import { count, localTime, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { findDatabase, findTraces, type Database } from "../place/project.ts";
 import { LATE_MS, scheduleJson } from "@holdfast/terminal/view/schedule-text";
-import { wantedTracer } from "../tracing/wanted-tracer.ts";
+import { wantedTracer } from "../wanted-tracer.ts";
 
 const MESSAGE_CHARS = 300;
 

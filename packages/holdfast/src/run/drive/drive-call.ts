@@ -7,7 +7,7 @@ import { graceOf } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { findTraces, trustFileOf } from "../../place/project.ts";
 import { secretsFor } from "../../secrets/agent-secrets.ts";
-import { wantedTracer } from "../../tracing/wanted-tracer.ts";
+import { wantedTracer } from "../../wanted-tracer.ts";
 import { drive, type DriveOptions } from "./drive.ts";
 import { parksOf } from "./parks.ts";
 

@@ -7,7 +7,10 @@ import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { context, ROOT_CONTEXT, trace, type Context } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createRuntime, defineAgent, MemoryStorage, type Agent, type Runtime } from "@holdfast/runtime";
+import { defineAgent, type Agent } from "../agents/define.ts";
+import type { Runtime } from "../api/runtime-api.ts";
+import { MemoryStorage } from "../memory/memory-storage.ts";
+import { createRuntime } from "../runtime.ts";
 import { otlpTracer } from "./otlp-tracer.ts";
 
 interface WireValue {

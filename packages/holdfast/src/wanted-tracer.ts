@@ -7,9 +7,8 @@
 import type { Origin } from "@holdfast/terminal/frame/origin";
 import { isAbsolute, resolve } from "node:path";
 import { defined, HoldfastError, traceJson, type AgentTracer } from "@holdfast/core";
-import { compositeTracer, fileTracer, stdoutTracer } from "@holdfast/runtime";
+import { compositeTracer, fileTracer, stdoutTracer, otlpTracer } from "@holdfast/runtime";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { otlpTracer } from "./otlp-tracer.ts";
 import { sqliteTracer } from "@holdfast/storage/sqlite-tracer";
 
 export interface WantedTraces {

@@ -15,9 +15,9 @@
 //   - Users' data stays out: no inputs, outputs, prompts or contents.
 //   - The code that made the provider owns it, and decides what to export, where, and how much.
 //
-// The tracer lives here and not in its own package because only this package composes the others. It is given
-// the parts of OpenTelemetry that it uses, and their types are written down here. Nobody has to install
-// OpenTelemetry without using it, not even for a compiler that checks the declarations of packages.
+// The tracer is given the parts of OpenTelemetry that it uses, and their types are written down here. Nobody
+// has to install OpenTelemetry without using it, not even for a compiler that checks the declarations of
+// packages.
 
 import { clearTimeout, setTimeout } from "node:timers";
 import type { AgentTracer, RecordedError, TokenUsage, TraceEvent } from "@holdfast/core";
