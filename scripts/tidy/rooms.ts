@@ -65,6 +65,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       api: "requests, and the lists and sessions that they keep current",
       code: "code and differences of files, with syntax colours",
+      design: "the tokens of the design, and the parts of screens that know nothing of sessions",
     },
     {
       parts: "what screens share: the frame, texts, hooks",

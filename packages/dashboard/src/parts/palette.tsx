@@ -9,7 +9,7 @@ import { useEffect, useRef, useState } from "react";
 import { call } from "../api/client.ts";
 import { listPath } from "../api/session-list.ts";
 import type { Session, SessionPage } from "../api/types.ts";
-import { SYSTEM_SCREENS } from "./system-screens.ts";
+import { SCREENS } from "./all-screens.ts";
 import { brief, statusText } from "./text.ts";
 
 interface Choice {
@@ -53,7 +53,7 @@ export function Palette() {
       ref={dialog}
       aria-label="Go to"
       onClose={() => setText("")}
-      className="mx-auto mt-24 w-[min(32rem,92vw)] rounded-lg border border-line bg-panel text-text shadow-xl backdrop:bg-black/40"
+      className="mx-auto mt-24 w-full max-w-screen rounded-lg border border-line bg-panel text-text shadow-xl backdrop:bg-veil max-sm:mt-4 sm:max-w-xl"
     >
       <input
         role="combobox"
@@ -76,7 +76,7 @@ export function Palette() {
           else return;
           event.preventDefault();
         }}
-        className="w-full border-b border-line bg-panel px-4 py-3 outline-none"
+        className="w-full border-b border-line bg-panel px-4 py-3 text-lg outline-none"
       />
       <ul id="choices" role="listbox" aria-label="Choices" className="max-h-72 overflow-auto p-1">
         {choices.map((choice, index) => (
@@ -86,7 +86,7 @@ export function Palette() {
             role="option"
             aria-selected={index === at}
             onClick={() => take(choice)}
-            className={`cursor-pointer truncate rounded px-3 py-1.5 ${index === at ? "bg-raised text-accent" : ""}`}
+            className={`cursor-pointer truncate rounded-md px-3 py-2 ${index === at ? "bg-raised text-accent" : ""}`}
           >
             {choice.name}
           </li>
@@ -98,13 +98,15 @@ export function Palette() {
 
 type Navigate = ReturnType<typeof useNavigate>;
 
+/** Where a choice of the palette has other words than the navigation. */
+const WORDS: Readonly<Record<string, string>> = { "/sessions": "All sessions", "/start": "Start a session" };
+
 function screensFor(text: string, navigate: Navigate): readonly Choice[] {
   const screens: readonly Choice[] = [
-    { name: "Inbox", go: () => void navigate({ to: "/" }) },
-    { name: "All sessions", go: () => void navigate({ to: "/sessions" }) },
-    { name: "Start a session", go: () => void navigate({ to: "/start" }) },
-    { name: "Agents", go: () => void navigate({ to: "/agents" }) },
-    ...SYSTEM_SCREENS.map(({ name, path }) => ({ name, go: () => void navigate({ to: path }) })),
+    ...SCREENS.map(({ name, path }) => ({
+      name: WORDS[path] ?? name,
+      go: () => void navigate({ to: path }),
+    })),
     ...STATUSES.map((status) => ({
       name: `Sessions that are ${status.replace("_", " ")}`,
       go: () => void navigate({ to: "/sessions", search: { status } }),

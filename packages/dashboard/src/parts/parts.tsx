@@ -5,42 +5,32 @@ import type { PlainError } from "@holdfast/proto/view";
 import { ApiError, NoAnswerError, toError } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
 import { isMissingFile } from "../api/missing-file.ts";
+import { Icon, type IconName } from "../design/icons.tsx";
+import { Banner, Dialog, ScreenHead, TONE_TEXT, type Tone } from "../design/surfaces.tsx";
 import { shown, statusText } from "./text.ts";
 import { useAbout } from "./use-session.ts";
 
-const COLOURS: Readonly<Record<Session["status"], string>> = {
-  submitted: "text-busy",
-  working: "text-busy",
-  waiting: "text-soft",
-  input_required: "text-warn",
-  paused: "text-bad",
-  cancelling: "text-warn",
-  completed: "text-good",
-  failed: "text-bad",
-  cancelled: "text-soft",
-};
-
-const MARKS: Readonly<Record<Session["status"], string>> = {
-  submitted: "○",
-  working: "●",
-  waiting: "◌",
-  input_required: "?",
-  paused: "❚❚",
-  cancelling: "◍",
-  completed: "✓",
-  failed: "✕",
-  cancelled: "–",
+/** How each status looks, on every screen. */
+const STATUS_LOOKS: Readonly<Record<Session["status"], readonly [tone: Tone, icon: IconName]>> = {
+  submitted: ["busy", "queued"],
+  working: ["busy", "working"],
+  waiting: ["plain", "waiting"],
+  input_required: ["warn", "ask"],
+  paused: ["bad", "pause"],
+  cancelling: ["warn", "stopped"],
+  completed: ["good", "done"],
+  failed: ["bad", "cross"],
+  cancelled: ["plain", "stopped"],
 };
 
 export function StatusMark({ session }: { readonly session: Pick<Session, "status" | "pauseReason"> }) {
   const { status } = session;
+  const [tone, icon] = STATUS_LOOKS[status];
   return (
     <span
-      className={`inline-flex max-w-full items-center gap-1.5 align-bottom font-medium ${COLOURS[status]}`}
+      className={`inline-flex max-w-full items-center gap-1.5 align-bottom font-medium ${TONE_TEXT[tone]}`}
     >
-      <span aria-hidden className={`w-4 text-center text-xs ${status === "working" ? "pulse" : ""}`}>
-        {MARKS[status]}
-      </span>
+      <Icon name={icon} className={status === "working" ? "pulse" : ""} />
       <span className="truncate">{statusText(session)}</span>
     </span>
   );
@@ -68,12 +58,13 @@ export function useChecked() {
   return { checked, check, setChecked };
 }
 
-type ButtonKind = "plain" | "main" | "danger";
+type ButtonKind = "plain" | "main" | "danger" | "quiet";
 
 const BUTTONS: Readonly<Record<ButtonKind, string>> = {
-  plain: "border border-line bg-panel hover:bg-raised",
-  main: "bg-accent text-on-accent hover:opacity-90",
-  danger: "border border-bad text-bad bg-panel hover:bg-raised",
+  plain: "border border-edge bg-panel hover:bg-raised",
+  main: "border border-accent bg-accent text-on-accent hover:opacity-90",
+  danger: "border border-bad bg-panel text-bad hover:bg-bad-ground",
+  quiet: "text-soft hover:bg-raised hover:text-text",
 };
 
 /** A button that takes no press keeps the focus, and a held Enter presses once. */
@@ -81,37 +72,42 @@ export function Button(props: {
   readonly onClick?: () => void;
   readonly kind?: ButtonKind;
   readonly isDisabled?: boolean;
+  /** The key that presses it. */
   readonly hint?: string;
+  readonly icon?: IconName;
   readonly type?: "button" | "submit";
   readonly children: ReactNode;
 }) {
-  const { onClick, kind = "plain", isDisabled = false, hint, type = "button", children } = props;
+  const { onClick, kind = "plain", isDisabled = false, hint, icon, type = "button", children } = props;
   return (
     <button
       type={type}
       aria-disabled={isDisabled}
       onClick={(event) => (isDisabled ? event.preventDefault() : onClick?.())}
       onKeyDown={(event) => event.repeat && event.preventDefault()}
-      className={`min-h-8 rounded-md px-3 py-1 text-sm font-medium aria-disabled:opacity-60 ${BUTTONS[kind]}`}
+      className={`press inline-flex min-h-8 items-center justify-center gap-1.5 rounded-md px-3 py-1 text-sm font-medium aria-disabled:opacity-60 ${BUTTONS[kind]}`}
     >
-      {children}
+      {icon === undefined ? null : <Icon name={icon} />}
+      <span>{children}</span>
       {hint === undefined ? null : (
-        <kbd className="ml-2 hidden font-mono text-xs opacity-80 sm:inline">{hint}</kbd>
+        <kbd className="hidden font-mono text-xs opacity-80 sm:inline">{hint}</kbd>
       )}
     </button>
   );
 }
 
-/** An error with its fix. */
+/** An error with its fix. A person may close it; another error shows itself again. */
 export function Problem({ error }: { readonly error: unknown }) {
+  const [closed, setClosed] = useState<unknown>();
+  if (closed === error && closed !== undefined) return null;
   const [title, advice] = isMissingFile(error)
     ? ["A file of this screen cannot be loaded", MISSING_FILE]
     : [shown(toError(error).message), adviceOf(error)];
   return (
-    <div role="alert" className="rounded-md border border-bad bg-panel p-3 text-sm">
-      <p className="font-medium text-bad">{title}</p>
-      {advice === undefined ? null : <p className="text-soft">{shown(advice)}</p>}
-    </div>
+    <Banner tone="bad" role="alert" icon="alert" onClose={() => setClosed(error)}>
+      <p className="font-medium">{title}</p>
+      {advice === undefined ? null : <p className="text-text">{shown(advice)}</p>}
+    </Banner>
   );
 }
 
@@ -160,21 +156,41 @@ export function RecordedErrorView({ error }: { readonly error: PlainError }) {
 /** A screen without content says what would be there and how it comes. */
 export function Empty({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   return (
-    <div className="mx-auto max-w-lg p-8 text-center">
-      <h2 className="text-base font-semibold">{title}</h2>
+    <div className="mx-auto max-w-lg px-6 py-12 text-center">
+      <h2 className="text-lg font-semibold">{title}</h2>
       <div className="mt-2 text-soft">{children}</div>
     </div>
   );
 }
 
 /** A part of the page that scrolls, also by keyboard, with the name of the screen as its heading. */
-export function ScreenBody(props: { readonly title: string; readonly children: ReactNode }) {
-  const { title, children } = props;
+export function ScreenBody(props: {
+  readonly title: string;
+  /** A note beside the name. */
+  readonly about?: ReactNode;
+  /** Buttons that act on all of the screen. */
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}) {
+  const { title, about, actions, children } = props;
   return (
     <div className="h-full overflow-auto" tabIndex={0} role="region" aria-label={title}>
-      <h1 className="sr-only">{title}</h1>
-      <div className="mx-auto max-w-5xl space-y-4 p-3">{children}</div>
+      <div className="mx-auto max-w-6xl space-y-4 p-4 md:px-6">
+        <ScreenHead title={title} about={about}>
+          {actions}
+        </ScreenHead>
+        {children}
+      </div>
     </div>
+  );
+}
+
+/** The place of a screen while it is read. */
+export function Reading({ what }: { readonly what: string }) {
+  return (
+    <p role="status" className="p-6 text-soft">
+      Reading {what}…
+    </p>
   );
 }
 
@@ -206,11 +222,7 @@ export function SureButton(props: {
       <Button kind="danger" isDisabled={isDisabled} onClick={() => dialog.current?.showModal()}>
         {name}…
       </Button>
-      <dialog
-        ref={dialog}
-        aria-label={name}
-        className="m-auto max-w-lg rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
-      >
+      <Dialog ref={dialog} title={name}>
         {sure}
         <div className="mt-4 flex gap-2">
           <Button
@@ -224,13 +236,13 @@ export function SureButton(props: {
           </Button>
           <Button onClick={() => dialog.current?.close()}>Keep</Button>
         </div>
-      </dialog>
+      </Dialog>
     </>
   );
 }
 
 export function Command({ children }: { readonly children: string }) {
-  return <code className="exact rounded bg-raised px-1.5 py-0.5">{children}</code>;
+  return <code className="exact rounded-sm bg-raised px-1.5 py-0.5">{children}</code>;
 }
 
 /** The thing that a session still needs after a person's change. `holdfast ui` runs no session. */

@@ -3,8 +3,11 @@
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, type RefObject } from "react";
 import { signOut } from "../api/client.ts";
+import { Icon } from "../design/icons.tsx";
+import { Dialog } from "../design/surfaces.tsx";
+import { SCREENS } from "./all-screens.ts";
 import { Palette } from "./palette.tsx";
-import { SYSTEM_SCREENS } from "./system-screens.ts";
+import { Button } from "./parts.tsx";
 import { brief } from "./text.ts";
 import { useAbout } from "./use-session.ts";
 
@@ -58,11 +61,7 @@ export function useKeys(
 }
 
 const KEYS = [
-  ["i", "Inbox"],
-  ["s", "Sessions"],
-  ["g", "Agents"],
-  ["n", "start a session"],
-  ...SYSTEM_SCREENS.map(({ key, name }) => [key, name] as const),
+  ...SCREENS.map(({ key, name }) => [key, name] as const),
   ["j  k", "next, previous"],
   ["Enter", "open"],
   ["a", "approve"],
@@ -77,114 +76,171 @@ const KEYS = [
 ] as const;
 
 export function Shell({ inboxCount }: { readonly inboxCount: number | undefined }) {
-  const about = useAbout();
   const help = useRef<HTMLDialogElement>(null);
   const showHelp = (): void => help.current?.showModal();
-  useScreenKeys(showHelp);
-  const leave = async (): Promise<void> => {
-    await signOut();
-    location.reload();
-  };
+  const navigate = useNavigate();
+  useKeys({
+    ...Object.fromEntries(SCREENS.map(({ key, path }) => [key, () => void navigate({ to: path })])),
+    "?": showHelp,
+  });
   return (
-    <div className="flex h-full flex-col">
-      <header className="flex items-center gap-x-1 border-b border-line bg-panel px-2 py-2">
-        <span className="mr-2 hidden font-semibold sm:inline">Holdfast</span>
-        <Tabs inboxCount={inboxCount} />
-        <span className="ml-auto hidden pl-4 max-w-[40vw] truncate text-soft sm:block" title={about?.place}>
-          {about === undefined ? "" : brief(`${about.name} · ${about.place}`)}
-        </span>
-        <button type="button" className={`${TAB} ml-auto sm:ml-0`} onClick={showHelp} aria-label="Keys">
-          ?
-        </button>
-        <button type="button" className={TAB} onClick={() => void leave()}>
-          Sign out
-        </button>
-      </header>
-      <main className="min-h-0 flex-1">
+    <div className="flex h-full max-md:flex-col">
+      <Sidebar inboxCount={inboxCount} onHelp={showHelp} />
+      <main className="min-h-0 min-w-0 flex-1">
         <Outlet />
       </main>
+      <ThumbBar inboxCount={inboxCount} onHelp={showHelp} />
       <Palette />
-      <KeysDialog ref={help} />
+      <Dialog ref={help} title="Keys">
+        <h2 className="mb-3 text-lg font-semibold">Keys</h2>
+        <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+          {KEYS.map(([key, what]) => (
+            <div key={key} className="contents">
+              <dt className="font-mono">{key}</dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
+        </dl>
+        <div className="mt-4">
+          <Button onClick={() => help.current?.close()}>Close</Button>
+        </div>
+      </Dialog>
     </div>
   );
 }
 
-/** The keys that go to a screen. */
-function useScreenKeys(showHelp: () => void): void {
-  const navigate = useNavigate();
-  useKeys({
-    i: () => void navigate({ to: "/" }),
-    s: () => void navigate({ to: "/sessions" }),
-    g: () => void navigate({ to: "/agents" }),
-    n: () => void navigate({ to: "/start" }),
-    ...Object.fromEntries(SYSTEM_SCREENS.map(({ key, path }) => [key, () => void navigate({ to: path })])),
-    "?": showHelp,
-  });
+interface BarProps {
+  readonly inboxCount: number | undefined;
+  readonly onHelp: () => void;
 }
 
-const TAB = "shrink-0 rounded-md px-2.5 py-1.5 font-medium whitespace-nowrap hover:bg-raised";
-const ACTIVE = { className: "bg-raised text-accent" };
+async function leave(): Promise<void> {
+  await signOut();
+  location.reload();
+}
 
-function Tabs({ inboxCount }: { readonly inboxCount: number | undefined }) {
-  const { pathname } = useLocation();
-  const tabs = useRef<HTMLElement>(null);
-  // On a narrow screen the tabs scroll sideways.
-  useEffect(() => {
-    tabs.current
-      ?.querySelector("[aria-current]")
-      ?.scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
-  }, [pathname]);
+const ITEM = "press flex min-h-8 w-full items-center gap-2.5 rounded-md px-2.5 py-1 text-left font-medium";
+const RESTING = { className: "text-soft hover:bg-raised hover:text-text" };
+const ACTIVE = { className: "bg-raised text-text" };
+
+/** The screens at the side of a wide window. */
+function Sidebar({ inboxCount, onHelp }: BarProps) {
+  const about = useAbout();
   return (
-    <nav ref={tabs} aria-label="Screens" className="flex min-w-0 gap-1 overflow-x-auto">
-      <Link to="/" className={TAB} activeProps={ACTIVE} activeOptions={{ exact: true }}>
-        Inbox
-        {inboxCount === undefined || inboxCount === 0 ? null : (
-          <span className="ml-2 rounded-full bg-accent px-2 text-xs font-semibold text-on-accent">
-            {inboxCount}
-          </span>
-        )}
-      </Link>
-      <Link to="/sessions" className={TAB} activeProps={ACTIVE}>
-        Sessions
-      </Link>
-      <Link to="/agents" className={TAB} activeProps={ACTIVE}>
-        Agents
-      </Link>
-      <Link to="/start" className={TAB} activeProps={ACTIVE}>
-        Start
-      </Link>
-      {SYSTEM_SCREENS.map(({ path, name }) => (
-        <Link key={path} to={path} className={TAB} activeProps={ACTIVE}>
-          {name}
-        </Link>
-      ))}
-    </nav>
+    <header className="flex w-52 shrink-0 flex-col gap-1 overflow-y-auto border-r border-line p-2.5 max-md:hidden">
+      <p className="flex items-center gap-2.5 px-2.5 pt-1 pb-3 text-lg font-semibold">Holdfast</p>
+      <nav aria-label="Screens" className="flex flex-col gap-0.5">
+        {SCREENS.map((screen) => (
+          <ScreenLink key={screen.path} screen={screen} inboxCount={inboxCount} />
+        ))}
+      </nav>
+      <div className="mt-auto flex flex-col gap-0.5 pt-4">
+        <p className="px-2.5 pb-1 text-xs break-words text-soft" title={about?.place}>
+          {about === undefined ? "" : brief(`${about.name} · ${about.place}`, 90)}
+        </p>
+        <Others onHelp={onHelp} />
+      </div>
+    </header>
   );
 }
 
-function KeysDialog({ ref }: { readonly ref: RefObject<HTMLDialogElement | null> }) {
+function ScreenLink(props: {
+  readonly screen: (typeof SCREENS)[number];
+  readonly inboxCount: number | undefined;
+}) {
+  const { screen, inboxCount } = props;
+  const { path, name, icon } = screen;
   return (
-    <dialog
-      ref={ref}
-      aria-label="Keys"
-      className="m-auto rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+    <Link
+      to={path}
+      className={ITEM}
+      activeProps={ACTIVE}
+      inactiveProps={RESTING}
+      activeOptions={{ exact: path === "/" }}
     >
-      <h2 className="mb-3 font-semibold">Keys</h2>
-      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
-        {KEYS.map(([key, what]) => (
-          <div key={key} className="contents">
-            <dt className="font-mono">{key}</dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
+      <Icon name={icon} />
+      {name}
+      {path === "/" ? <Waiting count={inboxCount} /> : null}
+    </Link>
+  );
+}
+
+/** How many items of the inbox wait. */
+function Waiting({ count }: { readonly count: number | undefined }) {
+  return count === undefined || count === 0 ? null : (
+    <span className="ml-auto rounded-full bg-accent px-2 text-xs font-semibold text-on-accent">{count}</span>
+  );
+}
+
+/** The keys and the sign-out, which are no screens. */
+function Others({ onHelp }: { readonly onHelp: () => void }) {
+  return (
+    <>
+      <button type="button" className={`${ITEM} ${RESTING.className}`} onClick={onHelp}>
+        <Icon name="keys" />
+        Keys
+      </button>
+      <button type="button" className={`${ITEM} ${RESTING.className}`} onClick={() => void leave()}>
+        <Icon name="leave" />
+        Sign out
+      </button>
+    </>
+  );
+}
+
+const THUMB =
+  "flex min-h-14 flex-1 flex-col items-center justify-center gap-0.5 text-xs font-medium aria-expanded:text-accent";
+
+/** The screens at the lower edge of a narrow window, where a thumb reaches them. The others are behind More. */
+function ThumbBar({ inboxCount, onHelp }: BarProps) {
+  const more = useRef<HTMLDialogElement>(null);
+  const close = (): void => more.current?.close();
+  const { pathname } = useLocation();
+  useEffect(close, [pathname]);
+  const isOther = SCREENS.some(({ main, path }) => !main && pathname.startsWith(path));
+  return (
+    <nav aria-label="Screens" className="flex border-t border-line bg-panel md:hidden">
+      {SCREENS.filter(({ main }) => main).map(({ path, name, icon }) => (
+        <Link
+          key={path}
+          to={path}
+          className={THUMB}
+          activeProps={{ className: "text-accent" }}
+          inactiveProps={{ className: "text-soft" }}
+          activeOptions={{ exact: path === "/" }}
+        >
+          <span className="relative">
+            <Icon name={icon} className="size-5" />
+            {path === "/" && inboxCount !== undefined && inboxCount > 0 ? (
+              <span className="absolute -top-1 left-3 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
+                {inboxCount > 99 ? "99+" : inboxCount}
+              </span>
+            ) : null}
+          </span>
+          {name}
+        </Link>
+      ))}
       <button
         type="button"
-        className="mt-4 rounded-md border border-line px-3 py-1"
-        onClick={() => ref.current?.close()}
+        className={`${THUMB} ${isOther ? "text-accent" : "text-soft"}`}
+        onClick={() => more.current?.showModal()}
       >
-        Close
+        <Icon name="more" className="size-5" />
+        More
       </button>
-    </dialog>
+      <Dialog ref={more} title="More screens">
+        <div className="flex flex-col gap-1">
+          {SCREENS.filter(({ main }) => !main).map((screen) => (
+            <ScreenLink key={screen.path} screen={screen} inboxCount={undefined} />
+          ))}
+          <Others
+            onHelp={() => {
+              close();
+              onHelp();
+            }}
+          />
+        </div>
+      </Dialog>
+    </nav>
   );
 }

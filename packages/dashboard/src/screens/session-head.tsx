@@ -29,7 +29,7 @@ export function SessionHead({ session, timeline }: HeadProps) {
   const open = asked.find(({ answered }) => answered !== true);
   const isAnswered = asked.length > 0 && open === undefined;
   return (
-    <header className="max-h-[45%] shrink-0 space-y-2 overflow-auto px-3 py-3">
+    <header className="max-h-1/2 shrink-0 space-y-2 overflow-auto px-3 py-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <h1 className="text-lg font-semibold">{brief(agent, 80)}</h1>
         {title === undefined ? null : <p className="min-w-0 text-lg break-words">{brief(title)}</p>}
@@ -38,7 +38,7 @@ export function SessionHead({ session, timeline }: HeadProps) {
           <Actions session={session} />
         </div>
       </div>
-      <p className="flex flex-wrap gap-x-3 text-[13px] text-soft">
+      <p className="flex flex-wrap gap-x-3 text-sm text-soft">
         <span className="font-mono">{sessionId}</span>
         {factsOf(session, timeline, runnerName).map((fact) => (
           <span key={fact}>{fact}</span>
@@ -135,7 +135,7 @@ function Value({ name, value }: { readonly name: string; readonly value: unknown
   return (
     <details>
       <summary className="truncate text-soft">
-        {name} <span className="font-mono text-[13px]">{brief(text, 140)}</span>
+        {name} <span className="font-mono text-sm">{brief(text, 140)}</span>
       </summary>
       <div className="mt-1 rounded-md bg-raised p-3">
         <LongText text={text} />
@@ -186,7 +186,7 @@ function Actions({ session }: { readonly session: Session }) {
       <dialog
         ref={sure}
         aria-label="Cancel the session"
-        className="m-auto max-w-md rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+        className="m-auto max-w-md rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-veil"
       >
         <p>Cancel this session and everything below it? It cannot continue afterwards.</p>
         <div className="mt-4 flex gap-2">

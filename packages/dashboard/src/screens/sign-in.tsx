@@ -39,7 +39,7 @@ export function SignIn({ code, onDone }: { readonly code: string | undefined; re
             spellCheck={false}
             value={token}
             onChange={(event) => setToken(event.target.value)}
-            className="mt-1 w-full rounded-md border border-line bg-ground px-3 py-2 font-mono"
+            className="mt-1 field w-full font-mono"
           />
         </label>
         <Button type="submit" kind="main" isDisabled={isBusy || token.trim() === ""}>

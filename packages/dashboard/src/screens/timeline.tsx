@@ -52,7 +52,7 @@ export function Timeline({ live }: { readonly live: LiveState }) {
     );
   return (
     <div ref={scroll} className="h-full overflow-auto" tabIndex={0} aria-label="Timeline" role="region">
-      <p className="px-3 py-1 text-[13px] text-soft">{timelineFacts(turns, timeline.usage).join(", ")}</p>
+      <p className="px-3 py-1 text-sm text-soft">{timelineFacts(turns, timeline.usage).join(", ")}</p>
       <ol className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, key, start }) => {
           const row = rows[index]!;
@@ -82,7 +82,7 @@ export function Timeline({ live }: { readonly live: LiveState }) {
                   isPaused={isPaused}
                 />
               ) : (
-                <p className={`px-3 py-1 pl-8 text-[13px] ${row.mark.isWarning ? "text-warn" : "text-soft"}`}>
+                <p className={`px-3 py-1 pl-8 text-sm ${row.mark.isWarning ? "text-warn" : "text-soft"}`}>
                   {brief(row.mark.text, 300)}
                 </p>
               )}
@@ -158,7 +158,7 @@ function ItemRow({
         )}
       </span>
       {isHeld ? <span className="flex-1" /> : <Bar item={item} scale={scale} until={until} />}
-      <span className="w-24 shrink-0 text-right text-[13px] text-soft">
+      <span className="w-24 shrink-0 text-right text-sm text-soft">
         {outcome === "open" && endedAt === undefined && !isHeld ? "… " : ""}
         {isHeld ? "" : duration(ms)}
       </span>

@@ -98,7 +98,7 @@ function Node({ session, open, at }: NodeProps) {
   return (
     <li>
       <div
-        className={`flex flex-wrap items-center gap-x-3 rounded px-1 py-0.5 ${sessionId === at ? "bg-raised" : ""}`}
+        className={`flex flex-wrap items-center gap-x-3 rounded-sm px-1 py-0.5 ${sessionId === at ? "bg-raised" : ""}`}
       >
         <button
           type="button"
@@ -123,7 +123,7 @@ function Node({ session, open, at }: NodeProps) {
           <span className="min-w-0 truncate">{brief(session.title)}</span>
         )}
         <span className="hidden font-mono text-xs text-soft lg:inline">{sessionId}</span>
-        <span className="min-w-0 truncate text-[13px] text-soft">
+        <span className="min-w-0 truncate text-sm text-soft">
           {brief(nodeFacts({ progress }).join(", "), 200)}
         </span>
         {account === undefined ? null : <Budget uses={budgetUses(account)} />}
@@ -152,7 +152,7 @@ function Below({ of, open, at }: { readonly of: Session } & Omit<NodeProps, "ses
 
 function Budget({ uses }: { readonly uses: readonly BudgetUse[] }) {
   return (
-    <span className="ml-auto flex flex-wrap items-center gap-3 text-[13px] text-soft">
+    <span className="ml-auto flex flex-wrap items-center gap-3 text-sm text-soft">
       {uses.map(({ max, used, reserved, isTight, text }) => (
         <span key={text} className="flex items-center gap-2">
           <svg className="h-2 w-20" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden>

@@ -4,7 +4,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import type { AgentFiles, ReportedFile, ReportedServer } from "../../api/types.ts";
-import { Command, Empty, Problem } from "../../parts/parts.tsx";
+import { Command, Empty, Problem, Reading } from "../../parts/parts.tsx";
 import { shown } from "../../parts/text.ts";
 
 const REFRESH_MS = 5_000;
@@ -16,11 +16,7 @@ export function AgentFilesScreen() {
     refetchInterval: REFRESH_MS, // Files of a project are no commits.
   });
   if (data === undefined)
-    return error === null ? (
-      <p className="p-6 text-soft">Reading the agent files…</p>
-    ) : (
-      <Problem error={error} />
-    );
+    return error === null ? <Reading what="the agent files" /> : <Problem error={error} />;
   const { agents, skills, mcpFiles, hookFiles, servers } = data;
   if (agents.length + skills.length + mcpFiles.length + hookFiles.length === 0)
     return (

@@ -4,7 +4,7 @@
 import { Link } from "@tanstack/react-router";
 import type { StartableAgent } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
-import { Command, Empty, Problem, ScrollBox } from "../../parts/parts.tsx";
+import { Command, Empty, Problem, Reading, ScrollBox } from "../../parts/parts.tsx";
 import { json, shown } from "../../parts/text.ts";
 import { REFRESH_MS } from "../../api/use-runners.ts";
 import { useAbout } from "../../parts/use-session.ts";
@@ -17,7 +17,7 @@ export function AgentsScreen() {
   const { data, error } = useAgents(isLocal === false, REFRESH_MS);
   if (isLocal === true) return <AgentFilesScreen />;
   if (error !== null && data === undefined) return <Problem error={error} />;
-  if (data === undefined) return <p className="p-6 text-soft">Reading the agents…</p>;
+  if (data === undefined) return <Reading what="the agents" />;
   const { agents = [] } = data;
   return (
     <div className="h-full overflow-auto" tabIndex={0} role="region" aria-label="Agents">

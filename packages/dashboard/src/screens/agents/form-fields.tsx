@@ -6,7 +6,7 @@ import type { ReactNode } from "react";
 import type { Field } from "../../api/input-form.ts";
 import { shown } from "../../parts/text.ts";
 
-export const FIELD = "w-full rounded-md border border-line bg-panel px-3 py-1.5";
+export const FIELD = "field w-full";
 
 export function InputField(props: {
   readonly field: Field;
@@ -79,7 +79,7 @@ export function Labelled(props: {
         {label}
       </label>
       {children}
-      <p id={`${id}-hint`} className="text-[13px]">
+      <p id={`${id}-hint`} className="text-sm">
         {problem === undefined ? null : (
           <span role="alert" className="font-medium text-bad">
             {shown(problem)}{" "}

@@ -10,7 +10,7 @@ import { call } from "../../api/client.ts";
 import { formOf } from "../../api/input-form.ts";
 import type { StartableAgent, StartableAgents } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
-import { Command, Empty, Problem } from "../../parts/parts.tsx";
+import { Command, Empty, Problem, Reading } from "../../parts/parts.tsx";
 import { shown } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
 import { useAbout } from "../../parts/use-session.ts";
@@ -55,7 +55,7 @@ export function StartScreen() {
     );
   // A later read that fails takes nothing away that a person has written.
   if (error !== null && data === undefined) return <Problem error={error} />;
-  if (data === undefined) return <p className="p-6 text-soft">Reading the agents…</p>;
+  if (data === undefined) return <Reading what="the agents" />;
   const { agents = [] } = data;
   const before = shownBefore.current;
   const wanted = agent ?? before?.name;

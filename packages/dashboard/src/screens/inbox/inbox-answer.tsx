@@ -201,7 +201,7 @@ function AnswerBox(props: {
         if (event.key === "Escape") event.currentTarget.blur();
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) onSend?.();
       }}
-      className="w-full rounded-md border border-line bg-ground px-3 py-2"
+      className="field w-full"
     />
   );
 }
@@ -220,7 +220,7 @@ function LastingRule(props: {
       <select
         value={scope}
         onChange={(event) => onChange(event.target.value as Scope)}
-        className="rounded-md border border-line bg-panel px-2 py-1 text-text"
+        className="field text-text"
       >
         <option value="once">once</option>
         <option value="session">for this session</option>

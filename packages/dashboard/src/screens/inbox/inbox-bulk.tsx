@@ -66,10 +66,10 @@ export function BulkAnswer({
       <dialog
         ref={dialog}
         aria-label="Approve the selected items"
-        className="m-auto w-[min(44rem,94vw)] rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+        className="m-auto w-full max-w-screen sm:max-w-2xl rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-veil"
       >
         <h2 className="mb-3 font-semibold">Approve all of these?</h2>
-        <ul className="max-h-[60vh] space-y-2 overflow-auto" tabIndex={0} aria-label="Selected items">
+        <ul className="max-h-half space-y-2 overflow-auto" tabIndex={0} aria-label="Selected items">
           {texts.map(([{ path, action, what, tool, folder }, text]) => (
             <li key={text} className="rounded-md bg-raised p-3">
               <p className="text-soft">

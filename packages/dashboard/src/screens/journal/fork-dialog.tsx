@@ -26,7 +26,7 @@ export function ForkDialog(props: ForkProps) {
     <dialog
       ref={ref}
       aria-label="Fork the session"
-      className="m-auto w-[min(36rem,94vw)] rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+      className="m-auto w-full max-w-screen sm:max-w-xl rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-veil"
     >
       <form onSubmit={(event) => void fork(event)} noValidate className="space-y-3">
         <h2 className="font-semibold">Fork the session</h2>
@@ -140,7 +140,7 @@ function ForkInput(props: {
             spellCheck={false}
             aria-invalid={problem !== undefined}
             onChange={(event) => onChange(event.target.value)}
-            className={`${FIELD} font-mono text-[13px]`}
+            className={`${FIELD} font-mono text-sm`}
           />
         </label>
       ) : (

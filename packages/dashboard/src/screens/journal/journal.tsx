@@ -100,7 +100,7 @@ function Beside(props: {
     session.nextSeq <= common &&
     ["submitted", "working"].includes(session.status);
   return (
-    <div className="border-b border-line px-3 py-2 text-[13px]">
+    <div className="border-b border-line px-3 py-2 text-sm">
       {error === undefined ? null : <Problem error={error} />}
       <p className="flex flex-wrap gap-x-3">
         <span>
@@ -181,7 +181,7 @@ function Rows(props: {
               type="button"
               aria-current={index === at ? "true" : undefined}
               onClick={() => onGo(index)}
-              className={`flex h-full w-full items-center gap-3 px-3 text-left hover:bg-raised ${index === at ? "bg-raised shadow-[inset_3px_0_0_var(--color-accent)]" : ""}`}
+              className={`flex h-full w-full items-center gap-3 px-3 text-left hover:bg-raised ${index === at ? "bg-raised shadow-mark" : ""}`}
             >
               <span className="w-10 shrink-0 text-right text-soft">{index}</span>
               <Cell

@@ -128,10 +128,10 @@ function RecordFields(props: { readonly live: LiveState; readonly sessionId: str
       : entry.content;
   return (
     <div className="min-w-0 space-y-2">
-      <h3 className="font-mono text-[13px]">
+      <h3 className="font-mono text-sm">
         {row.type.replaceAll("_", " ")} <span className="text-soft">{brief(row.about, 200)}</span>
       </h3>
-      <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-[13px]">
+      <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-sm">
         {Object.entries(fields).map(([name, field]) => (
           <div key={name} className="contents">
             <dt className="text-soft">{shown(name)}</dt>

@@ -25,7 +25,7 @@ export function StatePair(props: { readonly title: string; readonly left: Side; 
   if (error !== null) return <Problem error={error} />;
   if (left.seq === undefined && right.seq === undefined)
     return (
-      <p className="text-[13px] text-soft">
+      <p className="text-sm text-soft">
         {title}: none. A state is stored by each checkpoint, with which an agent ends a turn.
       </p>
     );
@@ -34,7 +34,7 @@ export function StatePair(props: { readonly title: string; readonly left: Side; 
     <section aria-label={title}>
       <div className="mb-1 flex flex-wrap items-baseline gap-x-3">
         <h3 className="font-semibold">{title}</h3>
-        <span className="text-[13px] text-soft">
+        <span className="text-sm text-soft">
           {changes === 0
             ? "no line differs"
             : changes === 1
@@ -43,11 +43,7 @@ export function StatePair(props: { readonly title: string; readonly left: Side; 
           {isCut ? ", and there are more lines than are shown" : ""}
         </span>
         {folded.length === rows.length && !isWhole ? null : (
-          <button
-            type="button"
-            onClick={() => setWhole(!isWhole)}
-            className="text-[13px] text-accent underline"
-          >
+          <button type="button" onClick={() => setWhole(!isWhole)} className="text-sm text-accent underline">
             {isWhole ? "fold what is the same" : "show all lines"}
           </button>
         )}
@@ -56,9 +52,9 @@ export function StatePair(props: { readonly title: string; readonly left: Side; 
         role="region"
         aria-label={`${title}, lines`}
         tabIndex={0}
-        className="max-h-[60vh] overflow-auto rounded-md border border-line"
+        className="max-h-half overflow-auto rounded-md border border-line"
       >
-        <table className="w-full table-fixed border-collapse text-[13px]">
+        <table className="w-full table-fixed border-collapse text-sm">
           <thead>
             <tr className="bg-raised text-left">
               <th className="px-2 py-1 font-medium">{left.name}</th>

@@ -53,7 +53,7 @@ function StatusBox({ value, onChange }: BoxProps) {
       aria-label="Status"
       value={value}
       onChange={(event) => onChange(event.target.value)}
-      className="rounded-md border border-line bg-panel px-2 py-1.5"
+      className="field"
     >
       <option value="">every status</option>
       {STATUSES.map((each) => (
@@ -93,7 +93,7 @@ function FilterBox({
         if (event.key === "Enter") onChange(text);
         if (event.key === "Escape") event.currentTarget.blur();
       }}
-      className={`rounded-md border border-line bg-panel px-2 py-1.5 ${className}`}
+      className={`field ${className}`}
     />
   );
 }
@@ -106,7 +106,7 @@ function DayBox({ label, value, onChange }: BoxProps & { readonly label: string 
         type="date"
         value={value}
         onChange={(event) => onChange(event.target.value)}
-        className="rounded-md border border-line bg-panel px-2 py-1 text-text"
+        className="field text-text"
       />
     </label>
   );

@@ -127,10 +127,10 @@ const Row = memo(function Row(props: {
       className="block h-full min-w-0 flex-1 px-3 py-1.5 -outline-offset-2 hover:bg-raised focus:bg-raised"
     >
       <span className="flex items-baseline gap-3">
-        <span className="w-52 shrink-0 truncate max-sm:w-auto max-sm:max-w-[38%]">
+        <span className="w-52 shrink-0 truncate max-sm:w-auto max-sm:max-w-2/5">
           <StatusMark session={session} />
         </span>
-        <span className="max-w-[45%] shrink-0 truncate font-medium">
+        <span className="max-w-2/5 shrink-0 truncate font-medium">
           {depth > 0 ? <span className="text-soft">{"└ "}</span> : null}
           {brief(agent, 80)}
         </span>
@@ -142,7 +142,7 @@ const Row = memo(function Row(props: {
           {ago(updatedAt, now)}
         </span>
       </span>
-      <span className="block truncate text-[13px] text-soft sm:pl-55">
+      <span className="block truncate text-sm text-soft sm:pl-55">
         {why === "" ? (children > 0 ? count(children, "child", "children") : " ") : brief(why, 300)}
       </span>
     </Link>

@@ -98,7 +98,7 @@ function useBulkChange(onDone: (left: readonly Session[]) => void) {
   return { changeEach, isBusy, failures };
 }
 
-const DIALOG = "m-auto max-w-lg rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40";
+const DIALOG = "m-auto max-w-lg rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-veil";
 
 interface DialogProps {
   readonly ref: RefObject<HTMLDialogElement | null>;

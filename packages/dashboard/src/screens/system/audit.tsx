@@ -76,7 +76,7 @@ function Rows() {
           onKeyDown={(event) => {
             if (event.key === "Escape") event.currentTarget.blur();
           }}
-          className="min-w-40 flex-1 rounded-md border border-line bg-panel px-2 py-1.5"
+          className="min-w-40 flex-1 field"
         />
         <output className="text-soft">
           {text === "" ? "" : `${found.length.toLocaleString()} of `}

@@ -16,7 +16,8 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from "react";
 import { call } from "../../api/client.ts";
-import { Button, Command, Empty, Problem, ScreenBody } from "../../parts/parts.tsx";
+import { Card } from "../../design/surfaces.tsx";
+import { Button, Command, Empty, Problem, Reading, ScreenBody } from "../../parts/parts.tsx";
 import { brief, count } from "../../parts/text.ts";
 
 const Chart = lazy(() => import("./cost-chart.tsx"));
@@ -45,7 +46,7 @@ export function CostsScreen() {
   const sums = useMemo(() => sumCosts(costs ?? [], firstDay(span)), [costs, span]);
   if (costs === undefined)
     return error === null ? (
-      <p className="p-6 text-soft">Reading the costs…</p>
+      <Reading what="the costs" />
     ) : (
       <div className="p-3">
         <Problem error={error} />
@@ -134,11 +135,7 @@ function Total(props: {
       </p>
       <label className="ml-auto flex items-center gap-2 text-soft">
         Calls of the last
-        <select
-          value={span}
-          onChange={(event) => onSpan(event.target.value)}
-          className="rounded-md border border-line bg-panel px-2 py-1.5 text-text"
-        >
+        <select value={span} onChange={(event) => onSpan(event.target.value)} className="field text-text">
           {SPANS.map(([value, name]) => (
             <option key={value} value={value}>
               {name}
@@ -175,8 +172,7 @@ function Uncounted(props: {
 
 function Days({ days }: { readonly days: CostSums["days"] }) {
   return (
-    <section aria-label="By day" className="rounded-lg border border-line bg-panel p-4">
-      <h2 className="mb-2 font-semibold">By day (UTC)</h2>
+    <Card title="By day" aside="in UTC">
       {days.length === 1 ? (
         <Sums sums={days} heading="Day" />
       ) : days.some(({ cost }) => cost.costMicroUsd > 0) ? (
@@ -192,16 +188,7 @@ function Days({ days }: { readonly days: CostSums["days"] }) {
           <Sums sums={days.toReversed()} heading="Day" />
         </details>
       )}
-    </section>
-  );
-}
-
-function Card({ title, children }: { readonly title: string; readonly children: ReactNode }) {
-  return (
-    <section aria-label={title} className="min-w-0 rounded-lg border border-line bg-panel p-4">
-      <h2 className="mb-2 font-semibold">{title}</h2>
-      {children}
-    </section>
+    </Card>
   );
 }
 

@@ -4,6 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { call } from "../../api/client.ts";
 import type { QueuedRun, Runner } from "../../api/types.ts";
+import { Chip, Meter, THING, type Tone } from "../../design/surfaces.tsx";
 import { Command, Empty, Problem, ScreenBody, SureButton, useNow } from "../../parts/parts.tsx";
 import { ago, brief, dateText, shown, until } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
@@ -83,10 +84,10 @@ function Runners() {
   );
 }
 
-const STATUS_COLOURS: Readonly<Record<string, string>> = {
-  online: "text-good",
-  draining: "text-warn",
-  silent: "text-bad",
+const STATUS_TONES: Readonly<Record<Runner["status"], Tone>> = {
+  online: "good",
+  draining: "warn",
+  silent: "bad",
 };
 
 function RunnerCard({ runner }: { readonly runner: Runner }) {
@@ -116,10 +117,10 @@ function RunnerCard({ runner }: { readonly runner: Runner }) {
     agent.version === undefined ? agent.name : `${agent.name} ${agent.version}`,
   );
   return (
-    <article aria-label={shown(name)} className="h-full rounded-lg border border-line bg-panel p-4">
+    <article aria-label={shown(name)} className={`h-full ${THING}`}>
       <header className="flex flex-wrap items-baseline gap-x-3">
         <h3 className="font-semibold">{brief(name, 80)}</h3>
-        <span className={`font-medium ${STATUS_COLOURS[status] ?? ""}`}>{status}</span>
+        <Chip tone={STATUS_TONES[status]}>{status}</Chip>
         <span className="ml-auto text-soft" title={dateText(seenAt)}>
           called {ago(seenAt, now)}
         </span>
@@ -158,13 +159,9 @@ function RunnerCard({ runner }: { readonly runner: Runner }) {
 }
 
 function Load({ held, maxRuns }: { readonly held: number; readonly maxRuns: number }) {
-  const share = maxRuns === 0 ? 1 : Math.min(1, held / maxRuns);
   return (
     <div className="mt-2 flex items-center gap-3">
-      <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden className="h-1.5 flex-1">
-        <rect width="100" height="6" className="fill-raised" />
-        <rect width={share * 100} height="6" className={share < 1 ? "fill-accent" : "fill-warn"} />
-      </svg>
+      <Meter used={held} max={maxRuns} />
       <span className="shrink-0">
         {held} of {maxRuns} runs
       </span>
@@ -214,7 +211,7 @@ function Queue() {
       ) : (
         <ul className="space-y-3">
           {[...byReason].map(([reason, group]) => (
-            <li key={reason} className="rounded-lg border border-line bg-panel p-4">
+            <li key={reason} className={THING}>
               <h3 className="font-medium break-words">
                 {reason === "" ? "Ready: a runner takes it next" : shown(reason)}{" "}
                 <span className="font-normal text-soft">{group.length.toLocaleString()}</span>

@@ -3,7 +3,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import type { Schedule } from "../../api/types.ts";
-import { Command, Empty, Problem, ScreenBody } from "../../parts/parts.tsx";
+import { Command, Empty, Problem, Reading, ScreenBody } from "../../parts/parts.tsx";
 import { LIVE } from "../../parts/use-changes.ts";
 import { useAbout } from "../../parts/use-session.ts";
 import { ScheduleCard } from "./schedule-card.tsx";
@@ -22,7 +22,7 @@ export function SchedulesScreen() {
   });
   if (data === undefined || about === undefined)
     return error === null ? (
-      <p className="p-6 text-soft">Reading the schedules…</p>
+      <Reading what="the schedules" />
     ) : (
       <div className="p-3">
         <Problem error={error} />

@@ -34,7 +34,7 @@ function File({ file, isFirst }: { readonly file: DiffFile; readonly isFirst: bo
       className="rounded-md border border-line bg-panel"
     >
       <summary className="px-3 py-1.5">
-        <span className="font-mono text-[13px] wrap-anywhere">
+        <span className="font-mono text-sm wrap-anywhere">
           {from === undefined ? "" : `${brief(from, 300)} → `}
           {brief(path, 300)}
         </span>
@@ -56,7 +56,7 @@ function Lines({ path, lines }: { readonly path: string; readonly lines: readonl
       role="region"
       aria-label={`Lines of ${brief(path, 100)}`}
       tabIndex={0}
-      className="max-h-[70vh] overflow-auto border-t border-line"
+      className="max-h-half overflow-auto border-t border-line"
     >
       <table className="w-full border-collapse font-mono text-xs">
         <tbody>

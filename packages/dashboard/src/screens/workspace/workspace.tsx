@@ -100,7 +100,7 @@ function Work(props: {
             Read again
           </Button>
         </p>
-        <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-[13px]">
+        <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-sm">
           {facts.map(([name, value]) =>
             value === null ? null : (
               <div key={name} className="contents">
@@ -137,10 +137,10 @@ function Commits({ commits }: { readonly commits: WorktreeWork["commits"] }) {
       <ol>
         {commits.map(({ id, subject, author, at, isOnlyHere }) => (
           <li key={id} className="flex flex-wrap gap-x-3 border-b border-line/50 py-1">
-            <span className="font-mono text-[13px] text-soft">{id.slice(0, 12)}</span>
+            <span className="font-mono text-sm text-soft">{id.slice(0, 12)}</span>
             <span className="min-w-0 flex-1 basis-60">{brief(subject, 300)}</span>
             {isOnlyHere ? <span className="text-warn">nowhere else</span> : null}
-            <span className="text-[13px] text-soft" title={dateText(at)}>
+            <span className="text-sm text-soft" title={dateText(at)}>
               {brief(author, 60)}, {ago(at, now)}
             </span>
           </li>
