@@ -12,6 +12,7 @@ import { plainLine, plainPiece } from "@holdfast/terminal/frame/plain-text";
 import { entryLines, type OpenCalls } from "@holdfast/terminal/view/work/entry-lines";
 import { eventLine, isFailedHook, isMessageReceipt } from "@holdfast/terminal/view/event-line";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
+import { ShownText } from "@holdfast/terminal/view/work/shown-text";
 import { WorkStatus } from "@holdfast/terminal/view/work/work-status";
 import type { ChatTerminal } from "./chat-terminal.ts";
 
@@ -31,6 +32,7 @@ export class ChatView {
   readonly #streams: boolean;
   readonly #open: OpenCalls = new Map();
   readonly #status: WorkStatus;
+  readonly #shownText = new ShownText();
   /** The attempt whose text is on the screen. */
   #streaming: string | undefined;
 
@@ -59,16 +61,19 @@ export class ChatView {
       this.#say(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
     if (event.type !== "task_delta" || event.delta.type !== "token" || !this.#streams) return;
     if (this.#status.endedSilent(event.taskId)) return;
+    const text = this.#shownText.token(event.delta.text);
+    if (text === "") return;
     const stream = `${event.taskId} ${event.attempt}`;
     if (this.#streaming !== undefined && this.#streaming !== stream)
       this.#terminal.write(`\n${paint.dim("(again from the start)")}\n`);
     this.#streaming = stream;
-    this.#terminal.write(plainPiece(event.delta.text));
+    this.#terminal.write(plainPiece(text));
   }
 
   #entry(role: string, content: unknown): void {
     if (role === "assistant" && subAgentCallOf(content) === undefined) {
       const { text, toolCalls } = replyOf(content);
+      if (this.#streaming === undefined) this.#shownText.entry(text);
       if (this.#streaming !== undefined) this.#terminal.write("\n");
       else if (text !== "" && toolCalls.length === 0) this.#io.result({}, text);
       else if (text !== "") this.#say(text);

@@ -18,6 +18,25 @@ test("a text whose entry was shown before its tokens came is not shown again", (
   expect(shown()).toBe("agent  ses_a\nI look.\nI have looked.\n");
 });
 
+test("a text whose entry was shown while its task runs is not shown again by its tokens", () => {
+  const { view, shown } = begun();
+  view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });
+  view.event({ seq: 5, type: "append_entry", role: "assistant", content: { text: "I look." } });
+  view.trace(token("I "));
+  view.trace(token("look."));
+  view.trace(token("I have"));
+  view.trace(token(" looked."));
+  expect(shown()).toBe("agent  ses_a\nI look.\nI have looked.");
+});
+
+test("a text that begins like the entry before it is shown whole", () => {
+  const { view, shown } = begun();
+  view.event({ seq: 4, type: "append_entry", role: "assistant", content: { text: "I look." } });
+  view.trace(token("I "));
+  view.trace(token("write."));
+  expect(shown()).toBe("agent  ses_a\nI look.\nI write.");
+});
+
 test("a text that had begun when its end was shown is shown to its end", () => {
   const { view, shown } = begun();
   view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });

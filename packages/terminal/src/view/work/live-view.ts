@@ -35,6 +35,7 @@ import type { JournalEvent } from "../journal-events.ts";
 import { plain, plainLine, plainPiece, quoted } from "../../frame/plain-text.ts";
 import { entryLines, type OpenCalls } from "./entry-lines.ts";
 import { howToAnswer } from "../typed-answer.ts";
+import { ShownText } from "./shown-text.ts";
 import { WorkStatus } from "./work-status.ts";
 
 /** Questions of a session by their numbers. */
@@ -98,6 +99,7 @@ class TextView implements LiveView {
   /** The attempt whose tokens were written last, and nothing after them. */
   #streaming: string | undefined;
   #hasStreamed = false;
+  readonly #shownText = new ShownText();
   /** The last text of the session, if all of it was shown. */
   #said = "";
   /**
@@ -178,6 +180,7 @@ class TextView implements LiveView {
   #say(event: JournalEvent, text: string): void {
     if (this.#wasStreamed(event) || text === "") return;
     this.#said = text;
+    this.#shownText.entry(text);
     this.#note(plain(text.trimEnd()));
   }
 
@@ -208,7 +211,9 @@ class TextView implements LiveView {
       this.#note(paint.dim(`  ${kind}: ${plainLine(progressText(delta.data), 300)}`));
     // The text of a task of code may have no entry that shows it.
     const isShownByEntry = this.#isConversation === true && this.#status.endedSilent(event.taskId);
-    if (delta.type === "token" && !isShownByEntry) this.#stream(event, delta.text);
+    if (delta.type !== "token" || isShownByEntry) return;
+    const text = this.#shownText.token(delta.text);
+    if (text !== "") this.#stream(event, text);
   }
 
   #stream({ kind, taskId, attempt }: TaskDelta, text: string): void {
