@@ -6,6 +6,7 @@
 // that it does not have is shown by its own name. Texts are those of agents: the caller makes them visible.
 
 import type { DiffLine } from "../worktree/parse-diff.ts";
+import { isStep, type PlanStepView } from "./entry.ts";
 
 export interface CallView {
   /** A word for the work, such as `Run` or `Edit`, or the name of a tool that has none. */
@@ -14,6 +15,8 @@ export interface CallView {
   readonly subject: string;
   /** The lines that an edit removes and adds, in their order. */
   readonly change?: readonly DiffLine[];
+  /** The steps of a plan of the model loop. The plans of coding agents are entries of their own. */
+  readonly steps?: readonly PlanStepView[];
 }
 
 const VERBS: readonly (readonly [verb: string, names: RegExp])[] = [
@@ -28,6 +31,7 @@ const VERBS: readonly (readonly [verb: string, names: RegExp])[] = [
   ["Search the web for", /^(web_search|websearch|google_web_search)$/],
   ["Delegate", /^(delegate|task|agent)$/],
   ["Plan", /^(todo|todowrite|todo_write|todoread|update_plan)$/],
+  ["Propose a plan", /^(propose_plan|exitplanmode|exit_plan_mode)$/],
   ["Read the skill", /^(read_skill|skill)$/],
   ["Ask", /^(ask_user|askuserquestion)$/],
 ];
@@ -52,6 +56,9 @@ const SUBJECTS = [
   "skill",
 ] as const;
 
+/** The work whose content is shown beside its call: the steps of a plan, or the question of a proposal. */
+const SHOWN_APART: ReadonlySet<string> = new Set(["Plan", "Propose a plan"]);
+
 const BEFORE = ["oldText", "old_string", "oldString", "old_str", "old_text"] as const;
 const AFTER = ["newText", "new_string", "newString", "new_str", "new_text"] as const;
 
@@ -61,8 +68,9 @@ export function viewCall(name: string, input: unknown): CallView {
   const change = changeOf(verb, fields);
   return {
     verb: verb ?? toolName(name),
-    subject: subjectOf(fields, input),
+    subject: verb !== undefined && SHOWN_APART.has(verb) ? "" : subjectOf(fields, input),
     ...(change !== undefined && { change }),
+    ...(verb === "Plan" && Array.isArray(fields["todos"]) && { steps: fields["todos"].filter(isStep) }),
   };
 }
 

@@ -23,7 +23,7 @@ export function planOf(role: string, content: unknown): readonly PlanStepView[] 
   return Array.isArray(steps) ? steps.filter(isStep) : undefined;
 }
 
-function isStep(step: unknown): step is PlanStepView {
+export function isStep(step: unknown): step is PlanStepView {
   const { text, status } = (step ?? {}) as Partial<PlanStepView>;
   return typeof text === "string" && typeof status === "string";
 }
@@ -33,7 +33,7 @@ export function stepText({ text, status }: PlanStepView): string {
   return `${MARKS[status] ?? "[ ]"} ${text}`;
 }
 
-const MARKS: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]" };
+const MARKS: Readonly<Record<string, string>> = { completed: "[x]", done: "[x]", in_progress: "[>]" };
 
 /** Without the plans that a later plan of the same author has replaced. */
 export function withoutReplacedPlans<Item extends { readonly role: string; readonly content?: unknown }>(

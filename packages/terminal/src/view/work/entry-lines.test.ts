@@ -137,3 +137,34 @@ test.each([null, "text", 7, {}, { text: 7, toolCalls: "x" }, { toolCalls: [null]
       expect(Array.isArray(entryLines(role, content, new Map(), LOOK))).toBe(true);
   },
 );
+
+test("a character that would not be seen is named in the lines of an edit, and colours of an output are left out", () => {
+  const input = { path: "a.ts", oldText: "", newText: "  if (isAdmin\u200b) \u202ego();\n" };
+  expect(shown("edit_file", input, "a.ts: changed at line 2")[1]).toBe(
+    "    +   if (isAdmin\\u{200b}) \\u{202e}go();",
+  );
+  expect(shown("Bash", { command: "x" }, "\u001b[32mok\u001b[39m\n\u001b[31mno\u001b[39m")).toEqual([
+    "> Run x",
+    "  + ok",
+    "    no",
+  ]);
+});
+
+test("a plan is shown once: the steps of ours with its call, and a proposal with its question", () => {
+  const todos = [
+    { text: "read", status: "done" },
+    { text: "write", status: "in_progress" },
+  ];
+  expect(shown("todo", { todos }, "The list has 2 steps, 1 of them open.")).toEqual([
+    "> Plan",
+    "  [x] read",
+    "  [>] write",
+    "  + The list has 2 steps, 1 of them open.",
+  ]);
+  expect(shown("propose_plan", { plan: "# Read\nThen write." }, "The plan was approved.")[0]).toBe(
+    "> Propose a plan",
+  );
+  // The plan of a coding agent is an entry of its own.
+  const ofProgram = { todos: [{ content: "read", status: "pending", activeForm: "reading" }] };
+  expect(shown("TodoWrite", ofProgram, "Todos have been modified")[0]).toBe("> Plan");
+});

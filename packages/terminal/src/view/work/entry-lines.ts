@@ -1,6 +1,7 @@
 // `entryLines`: an entry of a conversation for people who watch the work. Edits are coloured lines, and output
 // is folded. The text of the agent itself is the caller's to show, since it may have been streamed.
 
+import { stripVTControlCharacters } from "node:util";
 import {
   type CallView,
   deliveryOf,
@@ -16,7 +17,7 @@ import {
   viewResult,
 } from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
-import { count, plainLine } from "../../frame/plain-text.ts";
+import { count } from "../../frame/plain-text.ts";
 import { questionLine } from "../describe-session.ts";
 
 const LINE_CHARS = 200;
@@ -70,13 +71,17 @@ function callLines(
   const { paint, symbols } = look;
   const view = viewCall(name, input);
   if (id !== undefined) open.set(id, view);
-  const { change = [] } = view;
+  const { change = [], steps = [] } = view;
   const marks = change.length === 0 ? "" : `  ${changeMarks(change, look)}`;
   const head = `${by}${paint.dim(symbols.begin)} ${paint.bold(line(view.verb, look))}`;
   // The end of a command may be the part that matters.
   const subjectChars = view.verb === "Run" ? COMMAND_CHARS : widthOf(look);
   const subject = view.subject === "" ? "" : ` ${questionLine(view.subject, subjectChars)}`;
-  return [`${head}${subject}${marks}`, ...changeLines(change, look)];
+  return [
+    `${head}${subject}${marks}`,
+    ...changeLines(change, look),
+    ...steps.map((step) => paint.dim(`  ${by}${line(stepText(step), look)}`)),
+  ];
 }
 
 type Change = NonNullable<CallView["change"]>;
@@ -111,7 +116,9 @@ function resultLines(content: unknown, open: OpenCalls, by: string, look: Look):
   // With several calls at once a result says which is its own.
   const of = call === undefined || open.size === 1 ? "" : paint.dim(`${callText(call, CALL_CHARS)}: `);
   open.delete(callId);
-  const result = viewResult(call, content);
+  const viewed = viewResult(call, content);
+  // A command may have written colours.
+  const result = { ...viewed, output: viewed.output.map((one) => stripVTControlCharacters(one)) };
   const { hasFailed, output, change } = result;
   const mark = hasFailed ? paint.red(symbols.failed) : paint.green(symbols.done);
   if (change !== undefined)
@@ -130,10 +137,10 @@ function line(text: string, look: Look): string {
   return questionLine(text, widthOf(look));
 }
 
-/** A line of code, whose indentation is kept. */
+/** A line of code. Its indentation is kept, and what would not be seen of it is named. */
 function codeLine(text: string, look: Look): string {
   const [, indent = ""] = /^([ \t]*)/.exec(text) ?? [];
-  return indent.replaceAll("\t", "  ") + plainLine(text, widthOf(look), look.symbols.cut);
+  return indent.replaceAll("\t", "  ") + line(text, look);
 }
 
 function widthOf({ columns }: Look): number {
