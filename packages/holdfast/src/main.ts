@@ -87,14 +87,16 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     terminal.print(`${VERSION}\n`);
     return 0;
   }
-  if (word === "--help" || word === "-h" || (word === "help" && rest[0] === undefined)) {
+  const isHelp = word === "help" || word === "--help" || word === "-h";
+  const [named] = rest;
+  if (isHelp && (named === undefined || named.startsWith("-"))) {
     terminal.print(overview(GROUPS));
     return 0;
   }
-  const name = word === "help" ? rest[0]! : word;
+  const name = isHelp ? named! : word;
   const { summary, load } = findCommand(name);
   const command = await load();
-  if (word === "help" || asksForHelp(rest)) {
+  if (isHelp || asksForHelp(rest)) {
     terminal.print(commandHelp(command, summary));
     return 0;
   }

@@ -61,3 +61,9 @@ test("the manifest of every package has the version that the command shows", () 
     expect([name, manifest.version]).toEqual([name, VERSION]);
   }
 });
+
+test("help of a command is shown wherever the word for help stands", async () => {
+  const { stdout } = await project.run("merge", "--help");
+  for (const word of ["--help", "-h", "help"]) expect((await project.run(word, "merge")).stdout).toBe(stdout);
+  expect((await project.run("--help", "nosuch")).code).toBe(2);
+});
