@@ -36,9 +36,12 @@ import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { agentWarnings, hookWarnings, type WarningsOf } from "@holdfast/machine/checks";
 import { hiddenTextIn } from "./content-notes.ts";
-import { findSandbox } from "./sandbox-settings.ts";
+import { findSandbox, requireSandbox } from "./sandbox-settings.ts";
 
-/** @returns the exit code: 3 when a file is refused. */
+/**
+ * @returns the exit code: 3 when a file is refused.
+ * @throws UsageError for a sandbox of the environment that is none, where an agent names no other.
+ */
 export async function checkAgents(namesOrPaths: readonly string[], io: Io): Promise<number> {
   const found =
     namesOrPaths.length === 0
@@ -70,6 +73,7 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
       summary,
     ].join("\n\n"),
   );
+  if (agents.some(({ record }) => record?.sandbox === null)) requireSandbox(io);
   return refused.length === 0 ? 0 : 3;
 }
 

@@ -119,6 +119,13 @@ test("a misspelt name in the environment is an error for doctor, and for an agen
   );
   agentFile("boxed", "holdfast: { sandbox: virtual }\n");
   await project.run("agents", "trust");
+  const check = () => project.finish(["agents", "check"], { stdin: "", env });
+  expect((await check()).code).toBe(0);
+  agentFile("plain", "");
+  await project.run("agents", "trust");
+  const checked = await check();
+  expect(checked.stdout).toContain("2 files, 0 refused");
+  expectError({ ...checked, stdout: "" }, 2, "E_USAGE", ["did you mean docker?", "at: SANDBOX_TYPE"]);
   expect(await project.finish(["run", "boxed", "x"], { stdin: "", env })).toMatchObject({ code: 0 });
 });
 
