@@ -7,7 +7,6 @@ import {
   type Session,
   SESSION_STATUSES,
   TITLE_CHARS,
-  type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
 import { type Cost, costText } from "@holdfast/proto/view";
@@ -26,13 +25,15 @@ import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { findDriver } from "../place/project-storage.ts";
 
 const LIMIT = 50;
+/** A session is `interrupted` while it is `working` and no process runs it. */
+const STATUSES = [...SESSION_STATUSES, "interrupted"] as const;
 /** The title stays readable before the last column does. */
 const TITLE_MIN = 24;
 
 export const list: Command = {
   name: "list",
   options: {
-    status: { help: `only sessions that are ${SESSION_STATUSES.join(", ")}`, value: "STATUS" },
+    status: { help: `only sessions that are ${STATUSES.join(", ")}`, value: "STATUS" },
     unfinished: { help: "only sessions that have not ended", excludes: ["status"] },
     limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" },
   },
@@ -40,6 +41,7 @@ export const list: Command = {
     ["list", "what there is"],
     ["list --unfinished", "sessions that may have to be resumed or answered"],
     ["list --status input_required", "sessions that wait for a person"],
+    ["list --status interrupted", "sessions whose process was killed: `holdfast resume ID` continues one"],
     ["list --json --limit 1000", "one JSON list, for programs"],
   ],
 
@@ -57,7 +59,9 @@ export const list: Command = {
             return { place, sessions: [], costs: new Map<string, Cost | undefined>() };
           const sessions = args.has("unfinished")
             ? await firstUnfinished(reader, limit + 1)
-            : await reader.sessions({ limit: limit + 1, ...defined({ status }) });
+            : status === "interrupted"
+              ? await firstInterrupted(reader, place, limit + 1)
+              : await reader.sessions({ limit: limit + 1, ...defined({ status }) });
           return { place, sessions, costs: await costsAtWork(sessions.slice(0, limit), reader) };
         });
       }),
@@ -94,6 +98,13 @@ async function firstUnfinished(reader: StorageReader, limit: number): Promise<Se
     if (found.length === limit) break;
   }
   return found;
+}
+
+async function firstInterrupted(reader: StorageReader, place: Database, limit: number): Promise<Session[]> {
+  const working: Session[] = [];
+  for await (const session of newestFirst(reader, { status: "working" })) working.push(session);
+  const isDriven = await drivenOf(working, place);
+  return working.filter((session) => !isDriven(session)).slice(0, limit);
 }
 
 /**
@@ -185,11 +196,11 @@ async function drivenOf(
   return (session) => driver?.isDriven(session) === true;
 }
 
-function readStatus(args: Arguments): SessionStatus | undefined {
+function readStatus(args: Arguments): (typeof STATUSES)[number] | undefined {
   const text = args.text("status");
-  const status = SESSION_STATUSES.find((candidate) => candidate === text);
+  const status = STATUSES.find((candidate) => candidate === text);
   if (text === undefined || status !== undefined) return status;
-  throw refuse(`"${text}" is no status${didYouMean(text, SESSION_STATUSES)}`, args.usage, {
-    expected: SESSION_STATUSES.join(", "),
+  throw refuse(`"${text}" is no status${didYouMean(text, STATUSES)}`, args.usage, {
+    expected: STATUSES.join(", "),
   });
 }

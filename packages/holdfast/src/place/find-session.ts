@@ -11,6 +11,7 @@ import {
   UsageError,
   type AgentStorage,
   type Session,
+  type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
 import type { SqliteFileReader, StorageAccess } from "@holdfast/storage/sqlite";
@@ -322,10 +323,13 @@ export function isOfAgent({ agent }: Session, name: string, file: string): boole
   return agent.name === name && (agent.file === undefined || agent.file === file || !existsSync(agent.file));
 }
 
-export async function* newestFirst(reader: StorageReader): AsyncGenerator<Session> {
+export async function* newestFirst(
+  reader: StorageReader,
+  matching: { readonly status?: SessionStatus } = {},
+): AsyncGenerator<Session> {
   let before: string | undefined;
   for (;;) {
-    const page = await reader.sessions({ limit: PAGE_SESSIONS, ...defined({ before }) });
+    const page = await reader.sessions({ ...matching, limit: PAGE_SESSIONS, ...defined({ before }) });
     yield* page;
     before = page.at(-1)?.sessionId;
     if (page.length < PAGE_SESSIONS || before === undefined) return;
