@@ -12,6 +12,10 @@ export default defineAgent({ name: "ship", run: async (ctx, input: { file: strin
 } });
 `;
 
+const HANGS = `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "hang", run: (ctx) => ctx.run("wait", () => new Promise((over) => setTimeout(over, 600_000))) });
+`;
+
 let project: Project;
 /** The processes in the background that a test has started. */
 let pids: number[];
@@ -71,6 +75,43 @@ test("a session in the background is followed, answered, killed and resumed ther
   expect(readFileSync(project.path("log.txt"), "utf8")).toBe("built\n");
   expect((await project.run("delete", "s")).code).toBe(0);
   expect(existsSync(log)).toBe(false);
+});
+
+test("the text of a session in the background is no argument of its process", async () => {
+  writeFileSync(project.path("hang.ts"), HANGS);
+  const { pid } = await detached("run", "hang.ts", "the name of the customer", "--session", "s");
+  const words = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  expect(words).toContain("hang.ts");
+  expect(words).not.toContain("customer");
+  expect((await project.json<{ input: unknown }>("show", "s")).input).toBe("the name of the customer");
+});
+
+test("a session whose process was killed while it worked is listed as interrupted", async () => {
+  writeFileSync(project.path("hang.ts"), HANGS);
+  const { pid } = await detached("run", "hang.ts", "--session", "hangs");
+  await detached("run", "ship.ts", "--input", input(), "--session", "asks");
+  const listed = async () => (await project.run("list", "--status", "interrupted")).stdout;
+  expect(await listed()).toBe("");
+  end(pid);
+  await expect.poll(listed).toMatch(/hangs +interrupted/);
+  expect(await listed()).not.toContain("asks");
+  expect((await project.run("list", "--status", "stopped")).stderr).toContain("interrupted");
+});
+
+test("a note on a terminal of 80 columns has ids as a person types them, and no line folds", async () => {
+  const started = project.shellOnTerminal(
+    `stty cols 80 rows 24; holdfast run ship.ts --input '${input()}' --detach --title "Ship the shop"`,
+  );
+  const { stdout } = await started.finished;
+  const [whole = ""] = /ses_[0-9a-f-]{36}/.exec(stdout) ?? [];
+  const short = whole.slice(-12).slice(0, 8);
+  expect(stdout.split("\r\n").slice(0, 4)).toEqual([
+    "runs in the background",
+    `  follow it: holdfast attach ${short}`,
+    `  stop it:   holdfast cancel ${short}`,
+    whole,
+  ]);
+  expect((await project.run("cancel", short, "--hard")).code).toBe(0);
 });
 
 test("an error before the session runs is the command's own", async () => {

@@ -43,7 +43,7 @@ test(
     expect(code, stderr).toBe(0);
     expect(stderr).not.toContain("not committed");
     expect(stderr).toMatch(/changed in its worktree \(branch holdfast\/s\):\n a\.txt \| 1 \+\n/);
-    expect(stderr).toContain("see it: holdfast diff s   take it: holdfast merge s --commit");
+    expect(stderr).toContain("see it:  holdfast diff s\ntake it: holdfast merge s --commit");
     expect(existsSync(project.path("a.txt"))).toBe(false);
     const [start] = project.starts();
     expect(start?.cwd).not.toBe(project.folder);

@@ -1,3 +1,4 @@
+import { defined } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import {
   DETACH_OPTION,
@@ -150,8 +151,12 @@ async function runAgent(args: Arguments, io: Io): Promise<number> {
   if (args.has("detach") && path !== undefined && given !== undefined) {
     const { sessionId, input } = call;
     const { options } = run;
-    const background = { command: "run", options, words: args.positionals, sessionId } as const;
-    return runInBackground({ ...background, ...(args.has("input") && { input }) }, args, io);
+    // Other users of the machine see the arguments of a process, so the input is none.
+    return runInBackground(
+      { command: "run", options, words: [path], sessionId, ...defined({ input }) },
+      args,
+      io,
+    );
   }
   const plan = (facts: Pick<StartFacts, "loaded" | "found" | "database">) =>
     start(planStart(args, { ...call, ...facts }), args, io);

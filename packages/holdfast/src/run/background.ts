@@ -25,7 +25,7 @@ interface BackgroundCall {
   /** The arguments of the command. */
   readonly words: readonly string[];
   readonly sessionId: string;
-  /** The input, where an option gives one. It may be longer than an argument of a process. */
+  /** The input. The process gets it by its standard input, where no other user sees it. */
   readonly input?: unknown;
 }
 
@@ -56,9 +56,9 @@ export async function runInBackground(call: BackgroundCall, args: Arguments, io:
   };
   if (!(await Promise.race([ended, begun()]))) throw errorIn(log);
   child.unref();
-  io.note(
-    `runs in the background; follow it: ${io.call(`attach ${sessionId}`)}   stop it: ${io.call(`cancel ${sessionId}`)}`,
-  );
+  io.note("runs in the background");
+  io.note(`  follow it: ${io.call(`attach ${sessionId}`)}`);
+  io.note(`  stop it:   ${io.call(`cancel ${sessionId}`)}`);
   io.result({ sessionId, pid: child.pid, log }, sessionId);
   return 0;
 }

@@ -8,12 +8,12 @@
 import { basename, delimiter, dirname, relative, resolve } from "node:path";
 import { clearInterval, setImmediate, setInterval } from "node:timers";
 import { isatty } from "node:tty";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, shortIds } from "@holdfast/core";
 import { layeredEnvironment, type OwnKeys } from "@holdfast/system";
 import picocolors from "picocolors";
 import { STOP_EXIT, type Io, type Look, type StopSignal, type Symbols } from "./command.ts";
 import { asCalled, errorJson, errorText, shownError } from "./command-error.ts";
-import { coloured, jsonLine, plain, quoted } from "./plain-text.ts";
+import { COLOUR, coloured, jsonLine, plain, quoted } from "./plain-text.ts";
 
 export class Terminal {
   readonly #keys: OwnKeys;
@@ -80,8 +80,8 @@ export class Terminal {
         else if (text !== "") output.print(`${coloured(text)}\n`);
       },
       stream: (pieces) => output.stream(pieces),
-      note(line) {
-        if (!isJson) output.printLine(coloured(line));
+      note: (line) => {
+        if (!isJson) output.printLine(coloured(shortened(line, this.#notes)));
       },
       status(line) {
         if (!isJson) output.status(line);
@@ -259,6 +259,16 @@ class StatusLine {
     this.#drawn = line;
     this.#write(`\r${line}\u001b[K`);
   }
+}
+
+const WHOLE_ID = /(?<![\w/.=-])ses_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w/-])/g;
+
+/** A note with the ids of its sessions as a person types them. Programs, paths and branches have whole ones. */
+function shortened(line: string, { columns }: Look): string {
+  if (columns === Infinity) return line;
+  const parts = line.split(COLOUR);
+  const short = shortIds(parts.flatMap((part) => part.match(WHOLE_ID) ?? []));
+  return parts.map((part) => part.replaceAll(WHOLE_ID, (id) => short.get(id) ?? id)).join("");
 }
 
 /** Whether an output has lost its reader. */

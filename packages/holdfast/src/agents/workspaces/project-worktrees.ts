@@ -87,7 +87,8 @@ export async function noteWork(session: string, io: Io): Promise<void> {
   io.note(`changed in its worktree (branch ${branch}):`);
   for (const line of lines.slice(0, STAT_LINES)) io.note(plain(line));
   if (lines.length > STAT_LINES) io.note(` ${io.notes.symbols.cut} ${lines.length - STAT_LINES} more lines`);
-  io.note(`see it: ${io.call(`diff ${session}`)}   take it: ${io.call(`merge ${session} --commit`)}`);
+  io.note(`see it:  ${io.call(`diff ${session}`)}`);
+  io.note(`take it: ${io.call(`merge ${session} --commit`)}`);
 }
 
 export async function mergeWork(id: string, args: Arguments, io: Io): Promise<number> {
