@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   mcp: ["core", "system", "workspace"],
   agents: ["core", "system", "runtime", "workspace", "mcp"],
   programs: ["core", "proto", "system", "runtime", "workspace", "mcp", "agents"],
-  machine: ["core", "system", "runtime", "workspace", "mcp", "agents", "programs", "runner"],
+  machine: ["core", "system", "runtime", "storage", "workspace", "mcp", "agents", "programs", "runner"],
   terminal: ["core", "proto", "system", "runtime", "agents", "programs", "machine"],
   coordinator: ["core", "proto"],
   dashboard: ["proto"],

@@ -266,6 +266,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       "machine-options.ts": "what the command hands to a machine",
       "project-rules.ts": "the permission rules that a user keeps for a project",
       "session-folder.ts": "the folder that a session works in",
+      "sign-in-store.ts": "the sign-ins of the user to MCP servers, among the stored secrets",
     },
     {
       programs: "external programs: their names, adapters and agents",

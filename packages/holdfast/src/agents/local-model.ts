@@ -10,7 +10,7 @@ import type { LocalModel } from "@holdfast/machine";
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import { askForJson, layeredEnvironment } from "@holdfast/system";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { signInStore } from "../secrets/sign-in-store.ts";
+import { signInStore } from "@holdfast/machine/sign-in-store";
 
 /** @returns `undefined` where the environment names a model, or no Ollama answers with one. */
 export async function withLocalModel({ env, trustFile }: AgentPlaces): Promise<LocalModel | undefined> {

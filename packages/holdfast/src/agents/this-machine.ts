@@ -6,7 +6,7 @@ import { Machine, type LoadOptions, type MachineOptions } from "@holdfast/machin
 import type { Io } from "@holdfast/terminal/frame/command";
 import { unusedMode, type Mode } from "../place/mode.ts";
 import { userOfMachine } from "../place/answer-principals.ts";
-import { signInStore } from "../secrets/sign-in-store.ts";
+import { signInStore } from "@holdfast/machine/sign-in-store";
 import type { AgentSearch } from "./agent-places.ts";
 import { withLocalModel } from "./local-model.ts";
 import { findCommandNamespace, findSandbox, makeSandboxRoot } from "./sandbox-settings.ts";

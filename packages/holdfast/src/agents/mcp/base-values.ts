@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import { readEnvironments, serverEnvironment, type AgentPlaces, environmentsBeside } from "@holdfast/agents";
 import { variablesOfServer } from "@holdfast/mcp";
-import { signInStore } from "../../secrets/sign-in-store.ts";
+import { signInStore } from "@holdfast/machine/sign-in-store";
 
 type Server = Parameters<typeof variablesOfServer>[0];
 

@@ -9,7 +9,7 @@ import { withoutKeys } from "@holdfast/system";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { askFor, canAsk } from "../../secrets/supplied-secrets.ts";
-import { signInStore } from "../../secrets/sign-in-store.ts";
+import { signInStore } from "@holdfast/machine/sign-in-store";
 import { baseValuesOf } from "./base-values.ts";
 import { agentPlaces } from "../agent-places.ts";
 

@@ -17,7 +17,7 @@ import { defined, didYouMean, NotFoundError } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count, cutTo, plainLine, table } from "@holdfast/terminal/frame/plain-text";
-import { signInStore } from "../../secrets/sign-in-store.ts";
+import { signInStore } from "@holdfast/machine/sign-in-store";
 import { signedIn } from "./mcp-sign-in.ts";
 import { baseValuesOf } from "./base-values.ts";
 import { agentPlaces, shownPath } from "../agent-places.ts";

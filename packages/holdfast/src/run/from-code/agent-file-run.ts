@@ -13,7 +13,7 @@ import {
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
 import { dataFolder, layeredEnvironment, wantedSecretsOf, type Environment } from "@holdfast/system";
 import { newMachine } from "../../agents/this-machine.ts";
-import { signInStore } from "../../secrets/sign-in-store.ts";
+import { signInStore } from "@holdfast/machine/sign-in-store";
 import { loadAgent, type LoadedAgent } from "../load-agent.ts";
 import { limitsOf } from "../starting/start-plan.ts";
 import type { AgentQuestion, RunAgentFileOptions } from "./run-options.ts";
