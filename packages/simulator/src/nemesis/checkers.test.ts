@@ -200,6 +200,16 @@ test("where all is well nothing is found", () => {
   expect(check(WELL)).toEqual([]);
 });
 
+test("a claim may be shorter than the difference of the clocks", () => {
+  const given = [A, B, A].map((holder, i) => {
+    const before = { token: 9 + i, holder: undefined, until: -Infinity };
+    return { at: 20_000 + 40 * i, sessionId: "sick", token: 10 + i, holder, before, isEnded: false };
+  });
+  const swallow = { name: "swallow", sessionId: "sick", taskId: "sick-0" };
+  const effects = [...WELL.effects, effect(20_060, "begin", { ...swallow, runner: "b", pid: 2 })];
+  expect(check({ ...WELL, effects, claims: [...WELL.claims, ...given] })).toEqual([]);
+});
+
 test("each checker has something that only it finds", () => {
   expect(Object.keys(PLANTED)).toEqual(Object.values(CHECKERS).map(({ name }) => name));
 });

@@ -10,10 +10,14 @@ export class Claims {
     this.#changes = Map.groupBy(changes, ({ sessionId }) => sessionId);
   }
 
-  /** The runner that received the claim last, whether or not it has released the claim since. */
-  holderAt(sessionId: string, at: number): string | undefined {
-    const changes = this.#changes.get(sessionId);
-    return changes?.findLast((change) => change.at <= at && change.holder !== undefined)?.holder;
+  /**
+   * The runners that received the claim last, in their order: the last one before `from`, and those until `to`.
+   * A holder counts until the next one, whether or not it has released the claim before.
+   */
+  holdersBetween(sessionId: string, from: number, to: number): readonly string[] {
+    const given = (this.#changes.get(sessionId) ?? []).filter(({ holder }) => holder !== undefined);
+    const first = given.findLastIndex(({ at }) => at <= from);
+    return given.slice(Math.max(first, 0)).flatMap(({ at, holder }) => (at <= to ? [holder!] : []));
   }
 
   /** The times of the next claims of all sessions that a runner held at a moment, where there was a next claim. */
