@@ -18,7 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   agents: ["core", "system", "runtime", "workspace", "mcp"],
   programs: ["core", "proto", "system", "runtime", "workspace", "mcp", "agents"],
   machine: ["core", "system", "runtime", "storage", "workspace", "mcp", "agents", "programs", "runner"],
-  terminal: ["core", "proto", "system", "runtime", "agents", "programs", "machine"],
+  terminal: ["core", "proto", "system", "runtime", "agents", "programs", "machine", "runner"],
   coordinator: ["core", "proto"],
   dashboard: ["proto"],
   runner: ["core", "proto", "system", "runtime", "storage"],

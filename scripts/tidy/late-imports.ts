@@ -45,7 +45,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   ],
   "secrets and sign-ins are looked up only for an agent that declares them": [
     "@holdfast/mcp/sign-in",
-    "secrets/supplied-secrets.ts",
+    "@holdfast/terminal/secrets/supplied-secrets",
   ],
   "one action of a command that mostly reads drives sessions or changes them": [
     "sessions/request-session.ts",

@@ -285,6 +285,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       view: "how sessions are shown: reads their journals, makes texts of them",
+      secrets: "values of the secrets that loaded agents declare, from their places or from a person",
     },
   ],
   coordinator: [
@@ -329,9 +330,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       place:
         "the places of sessions: a project, a coordinator, the owner of a database, and the persons who give answers",
-    },
-    {
-      secrets: "values of the secrets that loaded agents declare, from their places or from a person",
     },
     {
       agents: "agent files and MCP servers: their list, check, trust, and new ones",

@@ -8,7 +8,7 @@ import { defined, HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { agentPlaces, type AgentSearch } from "./agent-places.ts";
-import { namedSecrets } from "../secrets/supplied-secrets.ts";
+import { namedSecrets } from "@holdfast/terminal/secrets/supplied-secrets";
 import { keyReachText } from "@holdfast/terminal/view/key-reach-text";
 import { thisMachine } from "./this-machine.ts";
 

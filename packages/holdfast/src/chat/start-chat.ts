@@ -23,7 +23,7 @@ import { loadStarted, readCall } from "../run/starting/prepare-start.ts";
 import { planStart } from "../run/starting/start-plan.ts";
 import { refuseStart } from "../run/starting/start-refusals.ts";
 import { start } from "../run/starting/start.ts";
-import { secretsFor } from "../secrets/agent-secrets.ts";
+import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { entryText, roleText } from "@holdfast/terminal/view/event-line";
 import { programOf } from "@holdfast/machine/agent-source";
 import { ChatCommands } from "./chat-commands.ts";

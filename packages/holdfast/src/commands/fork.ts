@@ -8,7 +8,7 @@ import { readCall } from "../run/starting/prepare-start.ts";
 import { findDatabase } from "../place/project.ts";
 import { findPlace, withReaderOf, withSession } from "../place/find-session.ts";
 import { agentOf } from "../run/recorded-agent.ts";
-import { secretsFor } from "../secrets/agent-secrets.ts";
+import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { forkFilesText } from "../agents/workspaces/fork-files.ts";
 
 export const fork: Command = {

@@ -8,7 +8,7 @@ import {
   namedSecrets,
   openSecretPlaces,
   readSecretFromStdin,
-} from "../secrets/supplied-secrets.ts";
+} from "@holdfast/terminal/secrets/supplied-secrets";
 import { localTime, table } from "@holdfast/terminal/frame/plain-text";
 
 export const secret: Command = {

@@ -16,7 +16,7 @@ import { findMode } from "../place/mode.ts";
 import { findLocalDatabase, findStrictBounds, findTraces } from "../place/project.ts";
 import { StoppableWork, stopper } from "../run/typing/stopper.ts";
 import { loadCode, runnerOptions, workspaceOf } from "../run/runner-run.ts";
-import { secretsFor } from "../secrets/agent-secrets.ts";
+import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
 import { wantedTracer } from "../wanted-tracer.ts";
 

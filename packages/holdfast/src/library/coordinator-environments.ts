@@ -15,7 +15,7 @@ import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count, localTime, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import { askCoordinator } from "../place/coordinator-call.ts";
-import { askFor, canAsk, readSecretFromStdin } from "../secrets/supplied-secrets.ts";
+import { askFor, canAsk, readSecretFromStdin } from "@holdfast/terminal/secrets/supplied-secrets";
 import { keyRows, secretArgument } from "./change-environments.ts";
 import { divideAssignment } from "./given-environment.ts";
 

@@ -1,15 +1,14 @@
 // `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
 
 import { PROVIDER_KEYS, readEnvironments, type AgentRecord, type OfferedAgent } from "@holdfast/agents";
-import { Redactor, type WantedSecrets } from "@holdfast/system";
+import { Redactor, type WantedSecrets, dataFolder } from "@holdfast/system";
 import { SessionEnvironments, type RunnerOptions, type RunnerPolicy } from "@holdfast/runner";
 import type { Machine } from "@holdfast/machine";
-import { holdSecrets } from "../secrets/held-secrets.ts";
+import { holdSecrets } from "@holdfast/terminal/secrets/held-secrets";
 import { environmentsFile } from "../library/given-environment.ts";
 import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
-import { dataFolder } from "@holdfast/system";
 import type { Agent } from "@holdfast/runtime";
 import type { LoadedAgent } from "./load-agent.ts";
 import type { FoundPolicy } from "../settings/runner-policy-file.ts";

@@ -33,8 +33,8 @@ import { isDebugged, StoppableWork, stopper, type Stoppable } from "./typing/sto
 import { checkTrusted, isFolder } from "@holdfast/terminal/frame/given-file";
 import { readAll } from "@holdfast/terminal/frame/input";
 import { allLabels, readLabels } from "@holdfast/terminal/frame/labels";
-import { refuseSecondStdin, suppliedFor } from "../secrets/agent-secrets.ts";
-import { holdSecrets } from "../secrets/held-secrets.ts";
+import { refuseSecondStdin, suppliedFor } from "@holdfast/terminal/secrets/agent-secrets";
+import { holdSecrets } from "@holdfast/terminal/secrets/held-secrets";
 import { catalogueOf, coordinatorEnvironments, withPushedSecrets } from "./runner-catalogue.ts";
 import { loadAgents, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";

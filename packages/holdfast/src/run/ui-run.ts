@@ -84,7 +84,7 @@ async function agentFiles(io: Io): Promise<object> {
 
 /** The names of this user's secrets, as `holdfast secret list` shows them. No value is read. */
 async function secretNames(io: Io): Promise<object> {
-  const { namedSecrets } = await import("../secrets/supplied-secrets.ts");
+  const { namedSecrets } = await import("@holdfast/terminal/secrets/supplied-secrets");
   return { secrets: await namedSecrets(io) };
 }
 

@@ -8,8 +8,8 @@ import { HoldfastError } from "@holdfast/core";
 import { namesOfSecrets, Redactor, type WantedSecrets } from "@holdfast/system";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { errorOf, reportedError, type ReportedError } from "@holdfast/terminal/frame/command-error";
-import { suppliedFor } from "../secrets/agent-secrets.ts";
-import { holdSecrets } from "../secrets/held-secrets.ts";
+import { suppliedFor } from "@holdfast/terminal/secrets/agent-secrets";
+import { holdSecrets } from "@holdfast/terminal/secrets/held-secrets";
 
 /** The supervisor's question to the command that started it. */
 export interface SecretsQuestion {

@@ -45,7 +45,7 @@ import { findFleetMode } from "../place/mode.ts";
 import { findProject } from "../place/project.ts";
 import { answerTo, StackSecrets, supplyByLauncher, type SecretsQuestion } from "./stack-secrets.ts";
 import { reportStack } from "./stack-text.ts";
-import { suppliedFor } from "../secrets/agent-secrets.ts";
+import { suppliedFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { StackLog } from "./stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 import { agentPlaces } from "../agents/agent-places.ts";

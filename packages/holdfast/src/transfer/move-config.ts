@@ -10,7 +10,7 @@ import { lookAtPath, readGiven } from "@holdfast/terminal/frame/given-file";
 import { readAll } from "@holdfast/terminal/frame/input";
 import { writeNewFile } from "@holdfast/terminal/frame/new-file";
 import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
-import { canAsk } from "../secrets/supplied-secrets.ts";
+import { canAsk } from "@holdfast/terminal/secrets/supplied-secrets";
 import { trustFileOf } from "../place/project.ts";
 import { applyConfig } from "./apply-config.ts";
 import { changeLines, configChanges } from "./config-difference.ts";

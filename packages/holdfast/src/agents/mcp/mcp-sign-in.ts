@@ -8,7 +8,7 @@ import { didYouMean, NotFoundError, UsageError } from "@holdfast/core";
 import { withoutKeys } from "@holdfast/system";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
-import { askFor, canAsk } from "../../secrets/supplied-secrets.ts";
+import { askFor, canAsk } from "@holdfast/terminal/secrets/supplied-secrets";
 import { signInStore } from "@holdfast/machine/sign-in-store";
 import { baseValuesOf } from "./base-values.ts";
 import { agentPlaces } from "../agent-places.ts";

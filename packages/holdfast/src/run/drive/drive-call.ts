@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { graceOf } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { findTraces, trustFileOf } from "../../place/project.ts";
-import { secretsFor } from "../../secrets/agent-secrets.ts";
+import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { wantedTracer } from "../../wanted-tracer.ts";
 import { drive, type DriveOptions } from "./drive.ts";
 import { parksOf } from "./parks.ts";

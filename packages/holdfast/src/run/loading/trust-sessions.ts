@@ -8,7 +8,7 @@ import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { isOwnDatabase } from "../../place/own-database.ts";
 import { newestFirst, withReader } from "../../place/find-session.ts";
 import { findLocalDatabase } from "../../place/project.ts";
-import { canAsk } from "../../secrets/supplied-secrets.ts";
+import { canAsk } from "@holdfast/terminal/secrets/supplied-secrets";
 import { recordedRecord } from "./recorded-record.ts";
 
 const LINE_CHARS = 500;

@@ -9,7 +9,7 @@ import { readInput } from "@holdfast/terminal/frame/input";
 import { randomU32 } from "@holdfast/terminal/frame/random";
 import { agentPlaces, shownPath } from "../../agents/agent-places.ts";
 import { findStrictBounds } from "../../place/project.ts";
-import { refuseSecondStdin } from "../../secrets/agent-secrets.ts";
+import { refuseSecondStdin } from "@holdfast/terminal/secrets/agent-secrets";
 import { loadAgent, type LoadedAgent } from "../load-agent.ts";
 import { profileIn, wishOf, type StartFacts } from "./start-plan.ts";
 import { refuseStart, type RefusalFacts } from "./start-refusals.ts";

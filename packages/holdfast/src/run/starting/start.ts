@@ -10,7 +10,7 @@ import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
 import { noteStack } from "../../place/find-session.ts";
 import type { Database } from "../../place/project.ts";
 import type { HoldfastClient } from "@holdfast/client";
-import { secretsFor } from "../../secrets/agent-secrets.ts";
+import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { showEndedBefore } from "@holdfast/terminal/view/session-end";
 import { driveCall, type DriveCall } from "../drive/drive-call.ts";
 import type { LoadedAgent } from "../load-agent.ts";

@@ -9,7 +9,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSecretName, replacePrivate } from "@holdfast/system";
-import type { Io } from "@holdfast/terminal/frame/command";
+import type { Io } from "../frame/command.ts";
 import { dataFolder } from "@holdfast/system";
 
 const NAMES_MAX = 1_000;

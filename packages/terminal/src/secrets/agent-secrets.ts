@@ -4,7 +4,7 @@
 import { UsageError } from "@holdfast/core";
 import { keyVariables, replaceWithoutKeys, type WantedSecrets, wantedSecretsOf } from "@holdfast/system";
 import { type Agent, type TaskDefinition } from "@holdfast/runtime";
-import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import type { Arguments, Io } from "../frame/command.ts";
 import { holdSecrets } from "./held-secrets.ts";
 
 export interface Loaded {

@@ -7,7 +7,7 @@
 
 import { writeFileSync } from "node:fs";
 import { Redactor } from "@holdfast/system";
-import type { Io } from "@holdfast/terminal/frame/command";
+import type { Io } from "../frame/command.ts";
 
 /** @returns the redactor of these values, to which later ones are added. */
 export function holdSecrets(values: Iterable<string>, io: Pick<Io, "filterOutput">): Redactor {
