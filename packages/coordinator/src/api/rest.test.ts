@@ -520,6 +520,7 @@ describe("the document", () => {
     expect(headers).toEqual([
       "post /v1/sessions Idempotency-Key",
       "post /v1/sessions/{sessionId}/signals Idempotency-Key",
+      "post /v1/sessions/{sessionId}/answer Idempotency-Key",
       "get /v1/sessions/{sessionId}/watch Last-Event-ID",
     ]);
     expect(paths["/v1/sessions"]!["post"]!.requestBody).toMatchObject({ required: true });
