@@ -47,7 +47,13 @@ export {
   type QuestionOptions,
   type WaitOptions,
 } from "./kernel/context-options.ts";
-export { isApproval, type AnswerShape, type Approval, type Remember } from "./journal/approval.ts";
+export {
+  isApproval,
+  readApproval,
+  type AnswerShape,
+  type Approval,
+  type Remember,
+} from "./journal/approval.ts";
 export type { TaskOptions, TaskType } from "./asks/task-asks.ts";
 export type { TaskAnswer, UncertainEffect } from "./kernel/uncertain-effects.ts";
 export { type EffectClass, type RetryPolicy, EFFECT_CLASSES } from "./journal/task-policy.ts";

@@ -70,6 +70,7 @@ export {
   UncertainEffectError,
   UsageError,
   WaitTimeoutError,
+  readApproval,
   type AgentMode,
   type AgentRef,
   type AgentStorage,
@@ -140,7 +141,6 @@ export {
 } from "@holdfast/core";
 export { runAgentFile } from "./run/from-code/run-agent-file.ts";
 export { type AgentQuestion, type RunAgentFileOptions } from "./run/from-code/run-options.ts";
-export { readApproval } from "@holdfast/terminal/view/typed-answer";
 export {
   channelSignals,
   stdinSignals,

@@ -37,6 +37,13 @@ export function isApproval(value: unknown): value is Approval {
   );
 }
 
+/** `y` or `n`, and perhaps a reason, as everybody types it. */
+export function readApproval(line: string): Approval | undefined {
+  const [, word, reason] = /^\s*(y|yes|n|no)\b[\s,:;.-]*(.*?)\s*$/i.exec(line) ?? [];
+  if (word === undefined) return undefined;
+  return { approved: /^y/i.test(word), ...(reason === undefined || reason === "" ? {} : { reason }) };
+}
+
 /** A rule is for the call as it was asked, so an answer with another input makes none. */
 function isEditedInput(input: unknown, approved: boolean, remember: unknown): boolean {
   return (

@@ -1,6 +1,13 @@
 // The meaning of a line typed at a terminal while a session runs.
 
-import { answerSignalName, isApproval, isName, isReservedName, type Approval } from "@holdfast/core";
+import {
+  answerSignalName,
+  isApproval,
+  isName,
+  isReservedName,
+  readApproval,
+  type Approval,
+} from "@holdfast/core";
 import { questionLine, type QuestionWait } from "./describe-session.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { readSignalLine, type LineMeaning } from "@holdfast/runtime";
@@ -76,11 +83,4 @@ function answer(seq: number, payload: unknown): LineMeaning {
 export function questionOf(signalName: string): number | undefined {
   const [, digits] = /^answer:(\d+)$/.exec(signalName) ?? [];
   return digits === undefined ? undefined : Number(digits);
-}
-
-/** `y` or `n`, and perhaps a reason, as everybody types it. */
-export function readApproval(line: string): Approval | undefined {
-  const [, word, reason] = /^\s*(y|yes|n|no)\b[\s,:;.-]*(.*?)\s*$/i.exec(line) ?? [];
-  if (word === undefined) return undefined;
-  return { approved: /^y/i.test(word), ...(reason === undefined || reason === "" ? {} : { reason }) };
 }
