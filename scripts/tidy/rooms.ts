@@ -308,6 +308,10 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       api: "one port: gRPC, Connect, REST and server-sent events",
     },
     {
+      endpoint:
+        "what the protocols beside the contract share: its client for their caller, the turn of a session",
+    },
+    {
       page: "the files of the page, and the sign-in of browsers",
       mcp: "the tools of the orchestrator for MCP clients",
     },

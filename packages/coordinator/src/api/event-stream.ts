@@ -1,7 +1,8 @@
-// `sendEvents` sends the answers of a stream as server-sent events, for readers over REST.
+// `sendEvents` sends the answers of a stream as server-sent events, for readers over REST and of protocols
+// beside the contract.
 //
-//   - An event's id is the field that the contract marks. A reader that returns with it as `Last-Event-ID`
-//     misses nothing.
+//   - Over REST, an event's id is the field that the contract marks. A reader that returns with it as
+//     `Last-Event-ID` misses nothing.
 //   - When more than `unreadBytes` wait for a slow reader, no further event is made until it has read them.
 //     The memory then holds these bytes and the last event. Bytes are counted, because a character takes one
 //     or two in memory and up to three on the wire. If none of them moves for `stalledMs`, the connection is
@@ -14,32 +15,37 @@ import { once } from "node:events";
 import { clearInterval, setInterval } from "node:timers";
 import { setTimeout as wait } from "node:timers/promises";
 import { isFieldSet, type DescMessage, type Message } from "@bufbuild/protobuf";
-import type { HoldfastError } from "@holdfast/core";
 import type { Exchange } from "./exchange.ts";
 import { findField, valueOf } from "./fields.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
 import { NO_CONTENT } from "../call/caller.ts";
-import { Refusal, toProblem } from "../call/refusal.ts";
+import { Refusal } from "../call/refusal.ts";
 import { taken } from "../store/taken.ts";
+
+export interface Events<T> {
+  readonly answers: AsyncGenerator<T>;
+  readonly eventOf: (answer: T) => Buffer;
+  /** The data of the event `error`, with which a stream ends early. */
+  readonly errorOf: (thrown: unknown) => unknown;
+  /** The status that the stream has instead of events, once its first answer was asked for. */
+  readonly statusOf?: () => number | undefined;
+}
 
 /**
  * Sends each answer as it comes, until there are no more or the reader is gone. Throws only before the first
  * byte was sent.
  */
-export async function sendEvents(
+export async function sendEvents<T>(
   exchange: Exchange,
-  desc: DescMessage,
-  answers: AsyncGenerator<Message>,
+  { answers, eventOf, errorOf, statusOf }: Events<T>,
   limits: ApiLimits,
-  toError: (thrown: unknown) => HoldfastError,
-  statusOf: () => number | undefined,
 ): Promise<void> {
-  const { response, requestId } = exchange;
+  const { response } = exchange;
   // A stream that is refused is answered with a status, which is possible only before it begins.
   let next = answers.next();
   await Promise.race([next, wait(limits.silentMs, undefined, { ref: false })]);
-  if (statusOf() === NO_CONTENT) {
+  if (statusOf?.() === NO_CONTENT) {
     response.writeHead(NO_CONTENT).end();
     void answers.return(undefined);
     return;
@@ -54,14 +60,14 @@ export async function sendEvents(
     for (;;) {
       const result = await next;
       if (result.done === true || response.destroyed) break;
-      response.write(eventOf(desc, taken(result)));
+      response.write(eventOf(taken(result)));
       // mutant: unread-output-unlimited
       if (response.writableLength > limits.unreadBytes && !(await isRead(exchange, limits.stalledMs))) break;
       next = answers.next();
     }
     if (response.writableLength > limits.unreadBytes) response.destroy();
   } catch (thrown) {
-    response.write(`event: error\ndata: ${JSON.stringify(toProblem(toError(thrown), requestId))}\n\n`);
+    response.write(`event: error\ndata: ${JSON.stringify(errorOf(thrown))}\n\n`);
   } finally {
     clearInterval(heartbeat);
     void answers.return(undefined);
@@ -70,7 +76,7 @@ export async function sendEvents(
 }
 
 /** One event. Its name is that of the member that is set in the message's `oneof`. */
-function eventOf(desc: DescMessage, message: Message): Buffer {
+export function messageEvent(desc: DescMessage, message: Message): Buffer {
   const id = findField(desc, ({ isEventId }) => isEventId);
   const name = desc.fields.find((field) => field.oneof !== undefined && isFieldSet(message, field))?.name;
   const lines = [

@@ -13,14 +13,14 @@ import { GetHealthRequestSchema } from "@holdfast/proto";
 import { identify, NOBODY, restStatusOf, type Caller } from "../call/caller.ts";
 import type { Calls } from "./calls.ts";
 import type { Method, Rule } from "./contract.ts";
-import { applyLastEventId, sendEvents } from "./event-stream.ts";
+import { applyLastEventId, messageEvent, sendEvents, type Events } from "./event-stream.ts";
 import { answer, readAll, type Exchange } from "./exchange.ts";
 import { checkBody, checkJsonType, valuesOf } from "./request-guards.ts";
 import { factsOf, findField, valueOf } from "./fields.ts";
 import { readBody, readTexts } from "./json-read.ts";
 import { writeMessage } from "./json-write.ts";
 import type { ApiLimits } from "./limits.ts";
-import type { FieldError } from "../call/refusal.ts";
+import { toProblem, type FieldError } from "../call/refusal.ts";
 import { decode, findRoute, isUnderV1, type Route } from "./routes.ts";
 import { OVER } from "./unary.ts";
 
@@ -45,7 +45,13 @@ export async function serveRest(exchange: Exchange, options: RestOptions): Promi
   if (route.method.isStream) {
     applyLastEventId(desc.input, message, valuesOf(request.rawHeaders, "last-event-id")[0]);
     const answers = calls.stream(desc, message, context, errors);
-    await sendEvents(exchange, desc.output, answers, limits, toHoldfastError, () => restStatusOf(context));
+    const events: Events<Message> = {
+      answers,
+      eventOf: (message) => messageEvent(desc.output, message),
+      errorOf: (thrown) => toProblem(toHoldfastError(thrown), exchange.requestId),
+      statusOf: () => restStatusOf(context),
+    };
+    await sendEvents(exchange, events, limits);
   } else {
     const given = await calls.unary(desc, message, context, errors);
     answer(exchange, restStatusOf(context) ?? status, "application/json", writeMessage(desc.output, given));

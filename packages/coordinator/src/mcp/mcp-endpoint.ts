@@ -15,7 +15,7 @@ import { readAll, type Exchange } from "../api/exchange.ts";
 import { checkBody } from "../api/request-guards.ts";
 import { Refusal } from "../call/refusal.ts";
 import { tokenFor } from "../call/token-advice.ts";
-import { callerTransport } from "./caller-transport.ts";
+import { callerTransport } from "../endpoint/caller-transport.ts";
 import {
   OrchestratorMemory,
   stateKeyOf,

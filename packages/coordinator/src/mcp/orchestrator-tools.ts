@@ -32,7 +32,7 @@ import type { Orchestrator } from "./orchestrator.ts";
 import { inputInFolder } from "./project-folder.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { SessionTasks, TASKS_EXTENSION } from "./session-tasks.ts";
-import { turnOf, type SessionTurn } from "./session-turn.ts";
+import { turnOf, type SessionTurn } from "../endpoint/session-turn.ts";
 import { failure, result, statusOf, turnResult } from "./tool-results.ts";
 
 const PROGRESS_MS = 10_000;

@@ -14,7 +14,7 @@ import { defined, didYouMean, HoldfastError, MINUTE_MS, NEXT_INPUT, UsageError }
 import type { Session } from "@holdfast/proto";
 
 import type { Orchestrator } from "./orchestrator.ts";
-import { turnAfter, turnOf, type SessionTurn } from "./session-turn.ts";
+import { turnAfter, turnOf, type SessionTurn } from "../endpoint/session-turn.ts";
 import { idPrefix, startId } from "./start-id.ts";
 
 /** The longest wait of one call. */

@@ -25,7 +25,7 @@ import { z } from "zod";
 import { answerOf, questionForm, type GivenAnswer } from "./client-questions.ts";
 import type { Orchestrator } from "./orchestrator.ts";
 import type { SessionCalls } from "./session-calls.ts";
-import { turnAfter, type SessionTurn } from "./session-turn.ts";
+import { turnAfter, type SessionTurn } from "../endpoint/session-turn.ts";
 import { turnResult } from "./tool-results.ts";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";

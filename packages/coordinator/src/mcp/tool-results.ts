@@ -4,7 +4,7 @@
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
 
-import type { SessionTurn } from "./session-turn.ts";
+import type { SessionTurn } from "../endpoint/session-turn.ts";
 
 const RESULT_CHARS = 50_000;
 

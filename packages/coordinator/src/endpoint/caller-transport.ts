@@ -30,7 +30,7 @@ export function callerTransport({
     const context = createHandlerContext({
       service: desc.parent,
       method: desc,
-      protocolName: "mcp",
+      protocolName: "endpoint",
       requestMethod: "POST",
       url: "",
       requestHeader: authorization === undefined ? [] : [["authorization", authorization]],
