@@ -208,3 +208,20 @@ test("an answer that finds its session ended by another one is refused with that
   expect([status, body.code]).toEqual([409, "answered_otherwise"]);
   expect(body.detail).toContain("answered before: yes by user:ada");
 });
+
+test("a wait for a signal says once one is stored, and a listed session does not", async () => {
+  fleet = await openFleet({ clock: new TestClock() });
+  const ada = await fleet.user("ada");
+  const runner = await fleet.runner();
+  const sessionId = await ada.start();
+  const { claims } = await runner.poll({ free: 1 });
+  await runner.say(claims[0]!, {
+    status: "waiting",
+    waits: [{ type: "signal", id: 0, name: "next_input" }],
+  });
+  const waits = async () => (await ada.get(`/v1/sessions/${sessionId}`)).body.waits;
+  expect(await waits()).toEqual([{ type: "signal", id: 0, name: "next_input" }]);
+  await ada.post(`/v1/sessions/${sessionId}/signals`, { name: "next_input" });
+  expect(await waits()).toEqual([{ type: "signal", id: 0, name: "next_input", answered: true }]);
+  expect((await ada.get("/v1/sessions")).body.sessions[0].waits[0].answered).toBeUndefined();
+});

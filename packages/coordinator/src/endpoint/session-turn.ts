@@ -1,7 +1,8 @@
 // `turnOf` tells a caller whether a session works, waits for a person, or has answered. The session may be a
 // conversation.
 //
-// A conversation that waits for its next prompt has finished its turn, although the session has not ended.
+// A conversation that waits for its next prompt has finished its turn, although the session has not ended. Once
+// the prompt is stored, it works.
 
 import { NEXT_INPUT } from "@holdfast/core";
 import type { Session, Wait } from "@holdfast/proto";
@@ -25,7 +26,10 @@ export function turnOf(session: Session): SessionTurn {
     return { type: "blocked", reason: `it asks: ${question.prompt ?? question.name ?? ""}`, question };
   // A conversation that waits for its next prompt has finished its turn.
   const hasFinished =
-    status === "waiting" && session.waits.some(({ type, name }) => type === "signal" && name === NEXT_INPUT);
+    status === "waiting" &&
+    session.waits.some(
+      ({ type, name, answered }) => type === "signal" && name === NEXT_INPUT && answered !== true,
+    );
   if (hasFinished) return { type: "finished", isError: false, result: answerIn(session.progress) };
   return { type: "running" };
 }

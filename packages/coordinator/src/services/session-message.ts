@@ -190,15 +190,15 @@ function amountMessage({
 function waitMessage(wait: Wait, pending?: ReadonlySet<string>): MessageInitShape<typeof WaitSchema> {
   const of = { type: wait.type, id: BigInt(wait.id) };
   if (wait.type === "timer") return { ...of, at: time(wait.at) };
-  const named = { ...of, name: wait.name, ...number("until", wait.until) };
+  const named = {
+    ...of,
+    name: wait.name,
+    ...number("until", wait.until),
+    ...(pending?.has(wait.name) === true ? { answered: true } : {}),
+  };
   return wait.type === "signal"
     ? named
-    : {
-        ...named,
-        prompt: wait.prompt,
-        ...defined({ answer: wait.answer }),
-        ...(pending?.has(wait.name) === true ? { answered: true } : {}),
-      };
+    : { ...named, prompt: wait.prompt, ...defined({ answer: wait.answer }) };
 }
 
 /** Times in the contract are whole milliseconds. */

@@ -352,12 +352,14 @@ export class SessionService implements ServiceImpl<typeof Contract> {
   }
 
   async #messageFor(session: Session): Promise<SessionMessage> {
-    const isAsking = openQuestion(session, undefined);
-    return listedMessage(
-      this.#host,
-      session,
-      isAsking && (await pendingNames(this.#host, session.sessionId)),
-    );
+    const waits = session.waits.filter((wait) => wait.type !== "timer");
+    if (waits.length === 0) return listedMessage(this.#host, session);
+    const { sessionId } = session;
+    const stored = await pendingNames(this.#host, sessionId);
+    // A signal that was taken between both reads is no longer stored, and no longer waited for.
+    const later = (await this.#host.storage.reader.session(sessionId))?.waits ?? [];
+    const taken = waits.filter(({ id }) => !later.some((wait) => wait.id === id));
+    return listedMessage(this.#host, session, new Set([...stored, ...taken.map(({ name }) => name)]));
   }
 }
 

@@ -293,7 +293,7 @@ export const COMMENTS = {
   "holdfast.v1.Token.runner_id": "For a runner's token: the runner.",
   "holdfast.v1.TokenService.Revoke": "Makes a token invalid from now on.",
   "holdfast.v1.Wait.answer": "The answers that a question accepts: `approval` or `any`.",
-  "holdfast.v1.Wait.answered": "For a question: an answer is stored that the agent has not read yet. Absent in lists.",
+  "holdfast.v1.Wait.answered": "For a question or a signal: one is stored that the agent has not read yet. Absent in lists.",
   "holdfast.v1.Wait.type": "`timer`, `signal` or `input`.",
   "holdfast.v1.WantedEnvironments": "The environments of the coordinator that an agent of its catalogue gets, as the policy of the runner allows.",
   "holdfast.v1.WantedEnvironments.names": "The names in its file that the machine of the runner has no environment for.",

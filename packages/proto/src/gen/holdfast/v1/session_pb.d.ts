@@ -409,7 +409,7 @@ export declare type Wait = Message<"holdfast.v1.Wait"> & {
   until?: bigint | undefined;
 
   /**
-   * For a question: an answer is stored that the agent has not read yet. Absent in lists.
+   * For a question or a signal: one is stored that the agent has not read yet. Absent in lists.
    *
    * @generated from field: optional bool answered = 8;
    */
