@@ -12,6 +12,7 @@ export type {
 export {
   TimelineBuilder,
   type TimelineAttempt,
+  type TimelineChildRef,
   type TimelineItem,
   type TimelineMark,
   type TimelineTurn,

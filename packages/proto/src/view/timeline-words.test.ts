@@ -50,7 +50,39 @@ test("a usage that nobody has counted is unknown, and not zero", () => {
 });
 
 test("a wait for another session is named by that session", () => {
-  const item = { id: 1, type: "signal", name: "child-end:3", startedAt: 0, outcome: "open" } as const;
+  const item = { id: 1, seq: 1, type: "signal", name: "child-end:3", startedAt: 0, outcome: "open" } as const;
   expect(itemName(item, "ses_1")).toBe("the end of child ses_1-3");
   expect(itemFacts(item)).toEqual(["open"]);
+});
+
+test("the ends of several children are told apart by their agents and numbers", () => {
+  const { turns } = timelineOf([
+    { type: "started", at: 1 },
+    { type: "spawn_child", id: 1, agent: "reviewer" },
+    { type: "spawn_child", id: 2, agent: "writer" },
+    { type: "wait_signal", id: 3, name: "child-end:1" },
+    { type: "wait_signal", id: 4, name: "child-end:2" },
+  ]);
+  expect(turns[0]!.items.map((item) => itemName(item, "ses_1"))).toEqual([
+    "the end of reviewer #1",
+    "the end of writer #2",
+  ]);
+  expect(turns[0]!.items[1]!.child).toEqual({ sessionId: "ses_1-2", agent: "writer" });
+  expect(turns[0]!.marks[0]!.child?.sessionId).toBe("ses_1-1");
+});
+
+test("nothing is open in a session that has ended, also where no record says so", () => {
+  const timeline = timelineOf([
+    { type: "started", at: 1 },
+    { type: "schedule_task", id: 0, kind: "model" },
+    { type: "wait_signal", id: 1, name: "go" },
+    { type: "cancel_requested", at: 5 },
+  ]);
+  timeline.end(9);
+  const [turn] = timeline.turns;
+  expect(turn!.endedAt).toBe(9);
+  expect(turn!.items.map(({ outcome, endedAt }) => [outcome, endedAt])).toEqual([
+    ["cancelled", 9],
+    ["cancelled", 9],
+  ]);
 });

@@ -5,12 +5,15 @@ import { costText, type Cost } from "./cost.ts";
 import type { TimelineItem, TimelineTurn } from "./timeline.ts";
 import { signalText } from "./wait.ts";
 
-export function itemName({ type, name }: TimelineItem, sessionId: string): string {
+export function itemName({ type, name, child }: TimelineItem, sessionId: string): string {
   switch (type) {
     case "task":
       return name;
     case "signal":
-      return signalText(name, sessionId);
+      // Children of one session differ at the end of their ids alone, which a short line cuts.
+      return child === undefined
+        ? signalText(name, sessionId)
+        : `the end of ${child.agent} #${child.sessionId.slice(child.sessionId.lastIndexOf("-") + 1)}`;
     case "timer":
       return "timer";
     case "question":

@@ -10,6 +10,7 @@
 // segment begins with a delivery.
 
 import { addUsage, NO_COST, type Cost } from "./cost.ts";
+import { viewCall } from "./journal/call.ts";
 import type { JournalEvent, PlainError, PlainUsage, RecordType } from "./journal-event.ts";
 import { AGENT_REPORT } from "./wait.ts";
 
@@ -28,6 +29,13 @@ export interface TimelineItem {
   readonly id: number;
   readonly type: "task" | "signal" | "timer" | "question";
   readonly name: string;
+  /** The command, path or address that a task is about, where its input says it as calls of tools do. */
+  readonly subject?: string;
+  /** The child whose end is waited for. */
+  readonly child?: TimelineChildRef;
+  /** The positions of the records that begin and end it. */
+  readonly seq: number;
+  endSeq?: number;
   readonly startedAt: number;
   endedAt?: number;
   outcome: "open" | "completed" | "failed" | "timed_out" | "cancelled" | "withdrawn";
@@ -36,12 +44,20 @@ export interface TimelineItem {
   usage?: Cost;
 }
 
+/** A child that a session asked for. */
+export interface TimelineChildRef {
+  readonly sessionId: string;
+  readonly agent: string;
+}
+
 /** Something that happened in a moment. */
 export interface TimelineMark {
   readonly at: number;
   readonly text: string;
   /** Something that need not have been. */
   readonly isWarning: boolean;
+  /** The child that it is about. */
+  readonly child?: TimelineChildRef;
 }
 
 export interface TimelineTurn {
@@ -90,12 +106,13 @@ export class TimelineBuilder {
     attempt_lost: (timeline, turn, event) => timeline.#retry(turn, event),
     task_completed: (timeline, turn, event) => timeline.#endTask(turn, event, "completed"),
     task_failed: (timeline, turn, event) => timeline.#endTask(turn, event, "failed"),
-    signal_received: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "completed"),
-    signal_ready: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "completed"),
-    timer_fired: (timeline, _, event) => void timeline.#end(Number(event["timer"]), "completed"),
-    wait_timed_out: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "timed_out"),
-    wait_cancelled: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "cancelled"),
-    withdraw: (timeline, _, { targets = [] }) => timeline.#withdraw(targets),
+    signal_received: (timeline, _, event) =>
+      void timeline.#end(Number(event["wait"]), "completed", event.seq),
+    signal_ready: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "completed", event.seq),
+    timer_fired: (timeline, _, event) => void timeline.#end(Number(event["timer"]), "completed", event.seq),
+    wait_timed_out: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "timed_out", event.seq),
+    wait_cancelled: (timeline, _, event) => void timeline.#end(Number(event["wait"]), "cancelled", event.seq),
+    withdraw: (timeline, _, event) => timeline.#withdraw(event),
 
     // Something happens in a moment.
     take_signals: (timeline, turn, { names = [] }) => timeline.#took(turn, names),
@@ -104,18 +121,14 @@ export class TimelineBuilder {
     warned: (timeline, turn, { message }) => timeline.#warn(turn, `warning: ${String(message)}`),
     drift_accepted: (timeline, turn, { positions }) =>
       timeline.#warn(turn, `recorded results are kept for changed inputs at ${String(positions)}`),
-    spawn_child: (timeline, turn, { handOff, agent, childId }) =>
-      timeline.#mark(
-        turn,
-        `${handOff === true ? "hands over to" : "asks for"} ${String(agent)} ${String(childId)}`,
-      ),
+    spawn_child: (timeline, turn, event) => timeline.#spawn(turn, event),
     cancel_child: (timeline, turn, { childId }) => timeline.#warn(turn, `cancels child ${String(childId)}`),
     forked: (timeline, turn, { from }) => timeline.#mark(turn, `forked from ${String(from)}`),
 
     // The turn ends.
     checkpoint: (timeline, turn, event) => timeline.#endTurn(turn, event),
-    complete: (timeline, turn) => timeline.#close(turn),
-    fail: (timeline, turn) => timeline.#close(turn),
+    complete: (timeline) => timeline.end(),
+    fail: (timeline) => timeline.end(),
 
     started: notShown,
     tell_session: notShown,
@@ -131,6 +144,8 @@ export class TimelineBuilder {
   readonly #turns: TimelineTurn[] = [];
   readonly #open = new Map<number, TimelineItem>();
   readonly #models = new Map<string, Cost>();
+  /** The children that were asked for, by the end of the id that their records name. */
+  readonly #children = new Map<string, TimelineChildRef>();
   usage: Cost | undefined;
   #at = 0;
   #turn = 0;
@@ -141,6 +156,18 @@ export class TimelineBuilder {
     if (DELIVERIES.has(event.type)) turn.deliveries++;
     if (Object.hasOwn(TimelineBuilder.#STEPS, event.type))
       TimelineBuilder.#STEPS[event.type](this, turn, event);
+  }
+
+  /**
+   * The session has ended, and everything open ends with it. The journal of a cancelled session need not say so.
+   *
+   * @param at when it ended; by default with the last record.
+   */
+  end(at = this.#at): void {
+    this.#at = Math.max(at, this.#at);
+    for (const id of this.#open.keys()) this.#end(id, "cancelled");
+    const last = this.#turns.at(-1);
+    if (last !== undefined) last.endedAt ??= this.#at;
   }
 
   /** The turns so far. Later events change them. */
@@ -166,12 +193,24 @@ export class TimelineBuilder {
     if (shown.length > 0) this.#mark(turn, `took ${shown.join(", ")}`);
   }
 
+  #spawn(turn: TimelineTurn, { handOff, agent, childId }: JournalEvent): void {
+    const child = { sessionId: String(childId), agent: String(agent) };
+    this.#children.set(numberOf(child.sessionId), child);
+    const text = `${handOff === true ? "hands over to" : "asks for"} ${child.agent} ${child.sessionId}`;
+    turn.marks.push({ at: this.#at, text, isWarning: false, child });
+  }
+
   #begin(turn: TimelineTurn, event: JournalEvent, type: TimelineItem["type"], name: string): void {
     const attempts: TimelineAttempt[] = [{ attempt: 1, startedAt: this.#at, outcome: "running" }];
+    const subject = type === "task" ? subjectOf(name, event.input) : undefined;
+    const child = type === "signal" ? this.#children.get(endOfChild(name)) : undefined;
     const item: TimelineItem = {
       id: event.id ?? -1,
       type,
       name,
+      ...(subject !== undefined && { subject }),
+      ...(child !== undefined && { child }),
+      seq: event.seq,
       startedAt: this.#at,
       outcome: "open",
       ...(type === "task" ? { attempts } : {}),
@@ -193,7 +232,7 @@ export class TimelineBuilder {
   }
 
   #endTask(turn: TimelineTurn, event: JournalEvent, outcome: "completed" | "failed"): void {
-    const item = this.#end(taskNumber(event), outcome);
+    const item = this.#end(taskNumber(event), outcome, event.seq);
     const last = item?.attempts?.at(-1);
     if (item === undefined || last === undefined) return;
     last.outcome = outcome;
@@ -201,23 +240,25 @@ export class TimelineBuilder {
     this.#spend(turn, item, last, event);
   }
 
-  #end(id: number, outcome: TimelineItem["outcome"]): TimelineItem | undefined {
+  #end(id: number, outcome: TimelineItem["outcome"], seq?: number): TimelineItem | undefined {
     const item = this.#open.get(id);
     if (item === undefined) return undefined;
     this.#open.delete(id);
     item.endedAt = this.#at;
     item.outcome = outcome;
+    if (seq !== undefined) item.endSeq = seq;
     const last = item.attempts?.at(-1);
     if (last !== undefined) {
       // A retry that was not due yet when nobody wanted it any more never began.
-      if (outcome === "withdrawn" && last.startedAt > this.#at) item.attempts?.pop();
+      if ((outcome === "withdrawn" || outcome === "cancelled") && last.startedAt > this.#at)
+        item.attempts?.pop();
       else Object.assign(last, { endedAt: this.#at, outcome: "withdrawn" });
     }
     return item;
   }
 
-  #withdraw(ids: readonly number[]): void {
-    for (const id of ids) this.#end(id, "withdrawn");
+  #withdraw({ targets = [], seq }: JournalEvent): void {
+    for (const id of targets) this.#end(id, "withdrawn", seq);
   }
 
   #close(turn: TimelineTurn): void {
@@ -251,6 +292,25 @@ export class TimelineBuilder {
   }
 }
 
-function taskNumber({ taskId }: JournalEvent): number {
-  return Number(taskId?.slice(taskId.lastIndexOf("-") + 1));
+function taskNumber({ taskId = "" }: JournalEvent): number {
+  return Number(numberOf(taskId));
+}
+
+/** The position at the end of an id. */
+function numberOf(id: string): string {
+  return id.slice(id.lastIndexOf("-") + 1);
+}
+
+/** The number of the child whose end a signal tells. */
+function endOfChild(name: string): string {
+  return /^child-end:(\d+)$/.exec(name)?.[1] ?? "";
+}
+
+const SUBJECT_CHARS = 300;
+
+/** Only what calls of tools name so; other inputs are seen when somebody opens the task. */
+function subjectOf(kind: string, input: unknown): string | undefined {
+  const { verb, subject } = viewCall(kind, input);
+  const isKnown = verb !== kind && subject !== "" && !subject.startsWith("{");
+  return isKnown ? subject.slice(0, SUBJECT_CHARS) : undefined;
 }

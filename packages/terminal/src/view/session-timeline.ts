@@ -29,6 +29,7 @@ export async function readTimeline(reader: StorageReader, sessionId: string, now
   const building = await built(reader, sessionId);
   // After the journal: then it knows of every record that was read.
   const session = (await reader.session(sessionId))!;
+  if (session.endedAt !== undefined) building.end(session.endedAt);
   const children: TimelineChild[] = [];
   let usageOfAll = building.usage;
   for (const { session: child, depth } of walk(await readBelow(reader, session, Infinity))) {
