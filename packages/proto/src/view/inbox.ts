@@ -21,6 +21,10 @@ export interface InboxItem {
   readonly pauseReason?: string;
   readonly tool?: string;
   readonly action?: string;
+  /** The arguments of its call, where an answer may have others in their place. */
+  readonly editable?: QuestionView["editable"];
+  /** The lines that its call would remove and add. */
+  readonly change?: QuestionView["change"];
   readonly folder?: string;
   /** The rule that an answer can keep for the session or the project. */
   readonly lastingRule?: string;

@@ -17,6 +17,7 @@ export {
   type TimelineMark,
   type TimelineTurn,
 } from "./timeline.ts";
+export { type CauseView, viewCause } from "./journal/cause.ts";
 export { itemFacts, itemName, timelineFacts, turnFacts, usageFacts } from "./timeline-words.ts";
 export { type BudgetUse, budgetUses, inTreeOrder, nodeFacts, type PlainAccount } from "./tree.ts";
 export { EventReader } from "./journal/event-reader.ts";

@@ -20,6 +20,21 @@ test.each([
   expect(view).toEqual({ kind: "approval", prompt: "Allow?", tool: "t", action, folder: "/w" });
 });
 
+test("an approval says whether the call may be edited, and which lines an edit changes", () => {
+  const input = { path: "a.ts", old_string: "1", new_string: "2" };
+  const view = viewQuestion(
+    { prompt: "Allow?", details: { tool: "Edit", input, takesInput: true } },
+    "approval",
+  );
+  expect(view.editable).toEqual(input);
+  expect(view.change).toEqual([
+    { type: "deleted", text: "1" },
+    { type: "added", text: "2" },
+  ]);
+  const { editable } = viewQuestion({ prompt: "Allow?", details: { tool: "Edit", input } }, "approval");
+  expect(editable).toBeUndefined();
+});
+
 test.each([
   [
     { decision: "deny", tool: "read_file", pattern: ".env" },

@@ -4,7 +4,9 @@
 // Pure, over plain JSON, so that the command and a page show the same. `viewQuestion` keeps the texts as they
 // are: the caller shows them by `visibleText`.
 
+import { viewCall } from "./journal/call.ts";
 import { visibleText } from "./text/visible-text.ts";
+import type { DiffLine } from "./worktree/parse-diff.ts";
 
 /** A question as its session's journal holds it. */
 export interface AskedQuestion {
@@ -22,6 +24,10 @@ export interface QuestionView {
   readonly tool?: string;
   /** The exact command or the exact arguments of that call, unabridged, as a text for people. */
   readonly action?: string;
+  /** The arguments of that call, where an answer may have others in their place. */
+  readonly editable?: Readonly<Record<string, unknown>>;
+  /** The lines that the call would remove and add. */
+  readonly change?: readonly DiffLine[];
   /** The folder in which the call would run. */
   readonly folder?: string;
   /** The rule that an answer can keep, such as `shell(git diff)`. */
@@ -43,14 +49,18 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
   if (typeof taskId === "string" && prompt.includes(UNCERTAIN))
     return { kind: "uncertain_effect", prompt, taskId };
   const kind = answer === "any" ? "question" : "approval";
-  const { tool, input, folder, lastingRule, rule } = fields;
+  const { tool, input, folder, lastingRule, rule, takesInput } = fields;
+  const isEditable = takesInput === true && typeof input === "object" && !Array.isArray(input);
   const askedBy = ruleOf(rule);
   if (typeof tool !== "string") return { kind, prompt, ...(details === undefined ? {} : { details }) };
+  const { change } = viewCall(tool, input);
   return {
     kind,
     prompt,
     tool,
     action: actionOf(input),
+    ...(isEditable ? { editable: fieldsOf(input) } : {}),
+    ...(change === undefined ? {} : { change }),
     ...(typeof folder === "string" ? { folder } : {}),
     ...(typeof lastingRule === "string" ? { lastingRule } : {}),
     ...(askedBy === undefined ? {} : { askedBy }),

@@ -46,6 +46,16 @@ test("a result without a known call is shown under its tool, and calls of code a
   expect(replyOf("plain text").text).toBe("plain text");
 });
 
+test("an output that the agent has said last is known", () => {
+  const work = workOf(["assistant", { text: "Done.", toolCalls: [] }], ["user", "Thanks"]);
+  expect([
+    work.said("Done."),
+    work.said({ text: "Done." }),
+    work.said("Thanks"),
+    work.said(undefined),
+  ]).toEqual([true, true, false, false]);
+});
+
 test("a plan replaces the plan before it of the same author", () => {
   const step = (text: string) => ({ steps: [{ text, status: "pending" }] });
   const work = workOf(

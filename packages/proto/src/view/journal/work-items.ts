@@ -55,6 +55,16 @@ export class WorkItems {
     return [...this.#open.values()].at(-1);
   }
 
+  /** Whether a value, such as the output of the session, is the text that the agent said last. */
+  said(value: unknown): boolean {
+    const { text } = replyOf(value);
+    if (text === "") return false;
+    const last = this.#items.findLast(
+      (item) => item.type === "said" && item.role === "assistant" && !item.isOfSubAgent,
+    );
+    return last?.type === "said" && replyOf(last.content).text === text;
+  }
+
   add({ id, role, content, createdAt }: PlainEntry): void {
     const author = subAgentCallOf(content);
     const base = { key: String(id), at: createdAt, isOfSubAgent: author !== undefined };
