@@ -56,6 +56,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "run/schedule-run.ts",
     "screens/inbox-screen.ts",
   ],
+  "a server of scripted replies is for calls that ask no model": ["@holdfast/testkit"],
   "the schemas and servers of one action take longer than the other actions": [
     "@holdfast/machine/pushed-agents",
     "ipc/ipc-run.ts",

@@ -9,27 +9,44 @@ export type AddressKind = "public" | "loopback" | "private" | "metadata";
 /** @returns `undefined` for a text that is no address. */
 export function addressKind(address: string): AddressKind | undefined {
   if (isIP(address) === 0) return undefined;
-  const family = isIPv6(address) ? "ipv6" : "ipv4";
-  if (METADATA.check(address, family)) return "metadata";
-  if (LOOPBACK.check(address, family)) return "loopback";
-  return PRIVATE.check(address, family) ? "private" : "public";
+  if (METADATA.has(address)) return "metadata";
+  if (LOOPBACK.has(address)) return "loopback";
+  return PRIVATE.has(address) ? "private" : "public";
 }
 
-function blockList(...ranges: readonly string[]): BlockList {
+/** Made at its first use: a program that starts pays 4 ms for lists that most programs do not use. */
+class Ranges {
+  readonly #ranges: readonly string[];
+  #list: BlockList | undefined;
+
+  constructor(...ranges: readonly string[]) {
+    this.#ranges = ranges;
+  }
+
+  has(address: string): boolean {
+    return (this.#list ??= listOf(this.#ranges)).check(address, familyOf(address));
+  }
+}
+
+function listOf(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
     const [address = "", bits] = range.split("/");
-    list.addSubnet(address, Number(bits), isIPv6(address) ? "ipv6" : "ipv4");
+    list.addSubnet(address, Number(bits), familyOf(address));
   }
   return list;
 }
 
-const METADATA = blockList("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32");
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIPv6(address) ? "ipv6" : "ipv4";
+}
 
-const LOOPBACK = blockList("127.0.0.0/8", "::1/128");
+const METADATA = new Ranges("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32");
+
+const LOOPBACK = new Ranges("127.0.0.0/8", "::1/128");
 
 /** Addresses that no host of the Internet has (IANA special-purpose registries), and those that hide another one. */
-const PRIVATE = blockList(
+const PRIVATE = new Ranges(
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",

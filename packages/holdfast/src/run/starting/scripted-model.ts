@@ -8,7 +8,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { startScriptedModelServer, turns, type ModelScript, type Reply } from "@holdfast/testkit";
+import type { ModelScript, Reply } from "@holdfast/testkit";
 import type { Arguments, Io, Options } from "@holdfast/terminal/frame/command";
 
 /** The options of the commands that run agent files. */
@@ -39,6 +39,7 @@ export async function withScriptedModel(
   work: () => Promise<number>,
 ): Promise<number> {
   if (!isScripted(args)) return work();
+  const { startScriptedModelServer, turns } = await import("@holdfast/testkit");
   const file = args.text("replies");
   const script = file === undefined ? echo : turns(readReplies(resolve(io.cwd, file)));
   const server = await startScriptedModelServer({ script });
