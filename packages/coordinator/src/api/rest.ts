@@ -47,7 +47,7 @@ export async function serveRest(exchange: Exchange, options: RestOptions): Promi
     const answers = calls.stream(desc, message, context, errors);
     const events: Events<Message> = {
       answers,
-      eventOf: (message) => messageEvent(desc.output, message),
+      eventOf: (given) => messageEvent(desc.output, given),
       errorOf: (thrown) => toProblem(toHoldfastError(thrown), exchange.requestId),
       statusOf: () => restStatusOf(context),
     };

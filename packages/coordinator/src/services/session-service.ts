@@ -21,7 +21,6 @@ import {
   isEnded,
   LIMITS,
   NotFoundError,
-  openQuestion,
   type Per,
   refuseAnswer,
   refuseIfLarge,
