@@ -1,23 +1,15 @@
 // The page: its screens by their addresses, or the sign-in.
 
-import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import {
   createRootRoute,
   createRoute,
   createRouter,
+  redirect,
   RouterProvider,
   useNavigate,
 } from "@tanstack/react-router";
-import {
-  createContext,
-  lazy,
-  StrictMode,
-  Suspense,
-  useContext,
-  useEffect,
-  useState,
-  type ReactNode,
-} from "react";
+import { lazy, StrictMode, Suspense, useEffect, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError, call, NoAnswerError, onSignedOut } from "./api/client.ts";
 import { ServerChanges } from "./api/server-changes.ts";
@@ -28,10 +20,11 @@ import { Empty, Problem } from "./parts/parts.tsx";
 import { reloadForMissingFiles } from "./api/missing-file.ts";
 import { Shell } from "./parts/shell.tsx";
 import { readTextSearch } from "./parts/text-search.ts";
-import { whyText } from "./parts/text.ts";
 import { ChangesContext } from "./parts/use-changes.ts";
-import { OutboxContext, useAbout } from "./parts/use-session.ts";
+import { OutboxContext } from "./parts/use-session.ts";
+import { HomeScreen } from "./screens/home/home.tsx";
 import { InboxScreen, readInboxSearch } from "./screens/inbox/inbox.tsx";
+import { InboxContext, useInbox } from "./screens/inbox/use-inbox.ts";
 import { useNotifications } from "./screens/inbox/notifications.tsx";
 import { AgentsScreen } from "./screens/agents/agents.tsx";
 import { readStartSearch, StartScreen } from "./screens/agents/start.tsx";
@@ -42,25 +35,10 @@ import { SignIn, takeCode } from "./screens/sign-in.tsx";
 // oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
 import "./styles.css";
 
-/** Each sign-in has its own, because it remembers the questions of one person. */
-const InboxContext = createContext(new InboxReader());
-
-/** The inbox is read once for all screens, because its count is in the title. */
-function useInbox() {
-  const about = useAbout();
-  const isLocal = about?.isLocal ?? true;
-  const reader = useContext(InboxContext);
-  return useQuery({
-    queryKey: ["inbox", isLocal],
-    queryFn: () => reader.read((session) => whyText(session, isLocal), isLocal),
-    enabled: about !== undefined,
-  });
-}
-
 function Root() {
   const { data } = useInbox();
   const navigate = useNavigate();
-  useNotifications(data, (item) => void navigate({ to: "/", search: { item } }));
+  useNotifications(data, (item) => void navigate({ to: "/inbox", search: { item } }));
   const count = data?.items.length;
   useEffect(() => {
     document.title = count === undefined || count === 0 ? "Holdfast" : `(${count}) Holdfast`;
@@ -87,7 +65,7 @@ const root = createRootRoute({
   component: Root,
   notFoundComponent: () => (
     <Empty title="There is no such screen">
-      <p>Use Inbox or Sessions above.</p>
+      <p>Choose one of the screens of this page.</p>
     </Empty>
   ),
   errorComponent: ({ error }) => (
@@ -102,6 +80,16 @@ const router = createRouter({
     createRoute({
       getParentRoute: () => root,
       path: "/",
+      component: HomeScreen,
+      validateSearch: readInboxSearch,
+      // Links to an item were made when the inbox was the first screen.
+      beforeLoad: ({ search }) => {
+        if (search.item !== undefined) redirect({ to: "/inbox", search, replace: true, throw: true });
+      },
+    }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/inbox",
       component: InboxRoute,
       validateSearch: readInboxSearch,
     }),

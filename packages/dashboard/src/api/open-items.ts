@@ -40,6 +40,8 @@ export function canApprove({ kind, wait }: OpenItem): boolean {
 
 export interface Inbox {
   readonly items: readonly OpenItem[];
+  /** The newest failed sessions, also those that wait for nobody. */
+  readonly failed: readonly Session[];
   /** The statuses of which only the newest `SESSIONS_MAX` sessions were looked at. */
   readonly cut: readonly string[];
 }
@@ -89,6 +91,7 @@ export class InboxReader {
     if (ownRead === this.#reads) this.#open = new Set(sessions.map(({ sessionId }) => sessionId));
     return {
       items: inInboxOrder(found.flat()) as readonly OpenItem[],
+      failed: pages[STATUSES.indexOf("failed")]!.sessions.filter(({ movedTo }) => movedTo === undefined),
       cut: STATUSES.filter((_, at) => pages[at]!.nextCursor !== undefined),
     };
   }

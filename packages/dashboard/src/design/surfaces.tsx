@@ -137,6 +137,23 @@ export function ScreenHead(props: {
   );
 }
 
+/** A figure with its name. */
+export function Figure(props: {
+  readonly name: string;
+  readonly tone?: Tone;
+  readonly note?: ReactNode;
+  readonly children: ReactNode;
+}) {
+  const { name, tone, note, children } = props;
+  return (
+    <div className="min-w-0">
+      <dt className="truncate text-sm text-soft">{name}</dt>
+      <dd className={`text-2xl font-semibold ${tone === undefined ? "" : TONE_TEXT[tone]}`}>{children}</dd>
+      {note === undefined ? null : <dd className="text-sm text-soft">{note}</dd>}
+    </div>
+  );
+}
+
 /** How much of a limit is used, as a bar. A text beside it says the same. */
 export function Meter({ used, max }: { readonly used: number; readonly max: number }) {
   const part = max > 0 ? Math.min(1, used / max) : 1;

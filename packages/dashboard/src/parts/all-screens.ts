@@ -13,7 +13,8 @@ interface NamedScreen {
 }
 
 export const SCREENS = [
-  { path: "/", name: "Inbox", key: "i", icon: "inbox", main: true },
+  { path: "/", name: "Home", key: "h", icon: "home", main: true },
+  { path: "/inbox", name: "Inbox", key: "i", icon: "inbox", main: true },
   { path: "/sessions", name: "Sessions", key: "s", icon: "sessions", main: true },
   { path: "/start", name: "Start", key: "n", icon: "start", main: true },
   { path: "/agents", name: "Agents", key: "g", icon: "agents", main: false },

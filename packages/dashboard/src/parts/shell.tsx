@@ -160,7 +160,7 @@ function ScreenLink(props: {
     >
       <Icon name={icon} />
       {name}
-      {path === "/" ? <Waiting count={inboxCount} /> : null}
+      {path === "/inbox" ? <Waiting count={inboxCount} /> : null}
     </Link>
   );
 }
@@ -211,7 +211,7 @@ function ThumbBar({ inboxCount, onHelp }: BarProps) {
         >
           <span className="relative">
             <Icon name={icon} className="size-5" />
-            {path === "/" && inboxCount !== undefined && inboxCount > 0 ? (
+            {path === "/inbox" && inboxCount !== undefined && inboxCount > 0 ? (
               <span className="absolute -top-1 left-3 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
                 {inboxCount > 99 ? "99+" : inboxCount}
               </span>

@@ -76,7 +76,7 @@ test("a key approves only what was read whole, once for each press", async ({ sk
       return (await coordinator.ask(`sessions/${came}`)).output;
     }, TIMEOUT)
     .toEqual({ approved: false });
-  expect(new URL(page.url()).pathname).toBe("/ui/");
+  expect(new URL(page.url()).pathname).toBe("/ui/inbox");
   await hasFocus("echo safe");
   await expect
     .poll(() => card("echo safe").getByRole("button", { name: "Deny" }).isEnabled(), TIMEOUT)
@@ -104,7 +104,7 @@ test("a person whose answer comes second is told which answer counts and whose, 
   const { secret } = await ask("tokens", { kind: "user", name: "ada" });
   const command = "git push --force";
   const { sessionId } = await call(url, secret, "sessions", { agent: "asker", input: { command } });
-  await stand.follow("");
+  await stand.follow("inbox");
   const deny = page.getByRole("article").filter({ hasText: command }).getByRole("button", { name: "Deny" });
   await expect.poll(() => deny.isEnabled(), TIMEOUT).toBe(true);
   // Ada answers while the page is on its way to the server.
@@ -307,7 +307,7 @@ test("a text that a person types stays until it is used, whatever the page reads
 
   // A reason in the inbox.
   await ask("sessions", { agent: "pusher" });
-  await stand.follow("");
+  await stand.follow("inbox");
   await page.getByRole("button", { name: "With a reason" }).click();
   await page.getByLabel("Reason").fill("not on a Friday");
   await page.getByRole("link", { name: "Sessions", exact: true }).click();
@@ -369,12 +369,12 @@ test("the palette finds sessions by agent, input and id, and words need no digit
     await options.filter({ hasText: sessionId }).first().waitFor();
   };
   for (const text of ["review", "acme/palette", sessionId.slice(0, -3)]) {
-    await stand.follow("");
+    await stand.follow("inbox");
     await find(text);
     await options.filter({ hasText: sessionId }).click();
     await isOpen();
   }
-  await stand.follow("");
+  await stand.follow("inbox");
   await find(sessionId);
   await page.keyboard.press("Enter");
   await isOpen();

@@ -92,7 +92,7 @@ test("a session whose budget is used up says so once, and is raised to a limit t
   await page.getByText("waits: the session is paused").waitFor();
   expect(await page.getByRole("button", { name: "Unpause" }).count()).toBe(0);
   await stand.check("budget-session");
-  await stand.follow("");
+  await stand.follow("inbox");
   await page.getByRole("article").getByText(why).waitFor();
   await expect.poll(() => page.getByLabel("Limit in dollars").inputValue(), TIMEOUT).toBe("0.28");
   await stand.check("budget-inbox");
@@ -128,7 +128,7 @@ test("a session that met a usage limit says when the limit is reset, or when it 
     });
     expect(row.resumesAt).toEqual(resumeAtReset ? expect.any(Number) : undefined);
     expect((await page.locator("main").innerText()).split("used up")).toHaveLength(2);
-    for (const screen of ["sessions?status=paused", ""]) {
+    for (const screen of ["sessions?status=paused", "inbox"]) {
       await stand.follow(screen);
       await why.waitFor();
     }

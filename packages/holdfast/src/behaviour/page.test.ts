@@ -102,6 +102,7 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   expect(page.url()).toMatch(/\/ui\/$/); // The code is gone from the address.
   expect(await page.evaluate("document.cookie")).toBe("");
   expect(await violations()).toEqual([]);
+  await page.keyboard.press("i");
 
   // Live: a session that begins after the page was opened appears without a reload.
   const streams = await page.evaluate<number>(
@@ -148,6 +149,8 @@ test(
   ofCampaign,
   async () => {
     await page.goto(await startUi());
+    await page.getByText("Nothing waits for you.").waitFor();
+    await page.keyboard.press("i");
     const { stdout } = await project.run("run", HOSTILE, "--park");
     const id = stdout.trim();
     await untilEnabled("Deny");
@@ -279,7 +282,8 @@ async function openCoordinator(): Promise<{
   await page.goto(`${url}/ui/`);
   await page.getByLabel("Token").fill(admin);
   await page.keyboard.press("Enter");
-  await page.getByText("Nothing waits for you").waitFor();
+  await page.getByText("Nothing waits for you.").waitFor();
+  await page.keyboard.press("i");
   return { url, get: (path) => call(url, admin, path) };
 }
 

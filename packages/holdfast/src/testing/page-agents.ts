@@ -1,5 +1,5 @@
-// Agents for tests of the page. The input of one has a schema, one talks, two ask for permissions, one spends,
-// one meets a usage limit, and one edits a file.
+// Agents for tests of the page. The input of one has a schema, one talks, two ask for permissions, and one edits
+// a file. One spends, one meets a usage limit, one fails, and one works until it is stopped.
 
 import { defineAgent, defineTask, PauseError } from "holdfast";
 import { z } from "zod";
@@ -111,5 +111,37 @@ export const editor = defineAgent({
     });
     ctx.appendEntry({ role: "tool", content: { name: "shell", text: "2 tests fail", isError: true } });
     await ctx.waitForSignal("on");
+  },
+});
+
+const broken = defineTask({
+  name: "connect",
+  retry: { maxAttempts: 1 },
+  run: (): string => {
+    throw new Error("connect ECONNREFUSED 10.0.0.7:5432");
+  },
+});
+
+export const breaker = defineAgent({
+  name: "breaker",
+  tasks: [broken],
+  run: (ctx) => ctx.scheduleTask(broken, null),
+});
+
+/** Works until its process ends. */
+const endless = defineTask({
+  name: "endless",
+  run: (_: null, task) =>
+    new Promise<never>((_resolve, reject) => {
+      task.signal.addEventListener("abort", () => reject(new Error("it was stopped")), { once: true });
+    }),
+});
+
+export const worker = defineAgent({
+  name: "worker",
+  tasks: [endless],
+  async run(ctx) {
+    ctx.reportProgress("reads the orders <b>of June</b>");
+    await ctx.scheduleTask(endless, null);
   },
 });

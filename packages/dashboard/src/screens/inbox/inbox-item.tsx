@@ -176,7 +176,7 @@ function ItemFooter({ item }: { readonly item: OpenItem }) {
       <span className="font-mono">{sessionId}</span>
       {until === undefined ? null : <span>until {dateText(until)}</span>}
       <span>for {principal}</span>
-      <Link to="/" search={{ item: id }} className="underline">
+      <Link to="/inbox" search={{ item: id }} className="underline">
         link
       </Link>
     </p>

@@ -28,7 +28,7 @@ export function InboxScreen({
   readonly error: unknown;
 }) {
   const items = inbox?.items ?? [];
-  const linked = useSearch({ from: "/" }).item;
+  const linked = useSearch({ from: "/inbox" }).item;
   const [notices, setNotices] = useState<readonly Notice[]>([]);
   const { checked, check, setChecked } = useChecked();
   const scroll = useRef<HTMLDivElement>(null);
