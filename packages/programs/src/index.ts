@@ -42,9 +42,8 @@ export { externalAgent, type ExternalAgentOptions } from "./session/external-age
 export { takeProfile } from "./session/intent/session-profile.ts";
 export { type Fields } from "./session/fields.ts";
 export { type KeyAccess, type KeyReach, type ModelGateway } from "./session/keys/program-keys.ts";
-export { type RawReference, readRawLines } from "./session/raw/raw-lines.ts";
+export { rawLinesFolder, type RawReference, readRawLines } from "./session/raw/raw-lines.ts";
 export { recordText } from "./session/record-text.ts";
-export { rawLinesFolder } from "./session/turn-task.ts";
 export { type WayBack } from "./session/way-back/way-back.ts";
 export { blueprintOf } from "./adapters/executor/blueprint.ts";
 export { checkExecutor, type CheckedClause, type CheckOptions } from "./adapters/executor/conformance.ts";

@@ -63,6 +63,7 @@ export function externalAgentOf(
     profile: (profile) => findProfile(profile, places),
     profileKeys: ofProfilesFor(name, places, ({ keys = [] }) => keys),
     mirrors: mirrorsOf(places),
+    keepsPrograms: true,
     agents,
     startsByProfile: own === undefined,
     ...(mayDelete ? { deleteSession } : {}),

@@ -8,8 +8,8 @@
 //       prompt. The turn ends exactly once: `ended` settles, after every event of the turn was given to the
 //       subscriber. How it ended is a value.
 //   external-agent-protocol-3. When `ended` has settled, no process of the agent is left, except one that its
-//       adapter keeps for the next turn of the session. It is ended when no turn comes, and by `endLost` of
-//       another process of ours.
+//       adapter keeps for the next turn of the session (`keepMs`). It is ended when no turn comes, by
+//       `endWaiting`, and by `endLost` of another process of ours.
 //   external-agent-protocol-4. A session that the agent does not know ends the turn with `unknown_session`.
 //       No other session is opened in its place.
 //   external-agent-protocol-5. A request for a permission is answered at most once. An answer to any other
@@ -174,6 +174,11 @@ export interface ExternalTurn {
   readonly onLine?: (line: string) => void;
   /** The rest of the session's budget in money, for agents with a limit of their own. Absent without such a budget. */
   readonly costMicroUsdMax?: number;
+  /**
+   * How long the program may be kept for the next turn after an answer. Milliseconds. Absent where it ends
+   * with its turn.
+   */
+  readonly keepMs?: number;
 }
 
 /** Whose work an event is. */
@@ -340,6 +345,11 @@ export type Queueing = "queued" | "rejected";
 export interface ExternalAgent {
   /** external-agent-protocol-2. */
   readonly ended: Promise<ExternalEnd>;
+  /**
+   * Settles when nothing of the program runs any more. Once `ended` has settled, it is absent where the program
+   * was not kept. `wayBack` and `gateway` of the turn are good until then.
+   */
+  readonly left?: Promise<unknown> | undefined;
   /** Gives every event to one subscriber, in order, also those that came before the call. The subscriber must not throw. */
   subscribe(subscriber: (event: ExternalEvent) => void): void;
   /** Adds a message to the running turn, where the agent can take it. */
@@ -410,6 +420,8 @@ export interface ExternalAgentProtocol {
   recordedCalls?(lines: readonly Fields[], from: number, chosen?: ChosenProgram): RecordedCalls;
   /** Ends what an earlier process of ours has left running under this tag. */
   endLost(tag: string): Promise<void>;
+  /** Ends the program that waits for the next turn under this tag. Absent for an adapter that keeps none. */
+  endWaiting?(tag: string): Promise<void>;
   /** Ends the work that a cancelled session has at another place, which outlives our processes. May be called twice. */
   endRemote?(session: Pick<ExternalTurn, "intent" | "boundId">): Promise<void>;
 }

@@ -30,10 +30,11 @@ import type { ProgramAnswer } from "./intent/next-request.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { countTask } from "./limits/recorded-usage.ts";
 import { summaryTask } from "./receipt/lost-session.ts";
+import { KeptConnections } from "./program/connections.ts";
 import { Workspaces } from "./receipt/read-workspace.ts";
 import { SessionFiles } from "./receipt/session-files.ts";
 import { takeProfile } from "./intent/session-profile.ts";
-import { turnTask, type LiveTurns } from "./turn-task.ts";
+import { tagOf, turnTask, type LiveTurns } from "./turn-task.ts";
 import type { DeleteSession, StartableAgents } from "./way-back/started-sessions.ts";
 
 /** Options of `externalAgent`. */
@@ -79,6 +80,12 @@ export interface ExternalAgentOptions {
    * decides whether a session is a conversation. Such a conversation waits without a limit.
    */
   readonly conversationTtlMs?: number;
+  /**
+   * Whether the program of a conversation is kept after an answer, for `keepAliveMs` of the session, so that
+   * the next request starts no program. Our process stays alive for it, until the adapter is closed. Without it
+   * each turn has a process of its own.
+   */
+  readonly keepsPrograms?: boolean;
   /** The output of a session. Without it the text of its answer. */
   readonly output?: (answer: ProgramAnswer) => unknown;
 }
@@ -110,8 +117,26 @@ export function externalAgent<Output = string>(
     state: { version: 1, initial: () => FIRST_STATE },
     limitsTurns: true,
     turn: (ctx, state) =>
-      new ExternalAgentTurn(ctx, state, parts).take() as Promise<TurnResult<ExternalState, Output>>,
+      endingProgram(protocol, state, new ExternalAgentTurn(ctx, state, parts).take()) as Promise<
+        TurnResult<ExternalState, Output>
+      >,
   });
+}
+
+/** Ends the program that waits in this process, where the turn is the last one. Nothing of that is recorded. */
+async function endingProgram<Turn extends object>(
+  protocol: ExternalAgentProtocol,
+  { intent }: ExternalState,
+  turn: Promise<Turn>,
+): Promise<Turn> {
+  let isLast = true;
+  try {
+    const taken = await turn;
+    isLast = "done" in taken;
+    return taken;
+  } finally {
+    if (isLast && intent !== null) void protocol.endWaiting?.(tagOf(intent));
+  }
 }
 
 /** A text, or an object with the text and the choices that the adapter and the machine leave to a session. */
@@ -159,6 +184,7 @@ function noFolderOfItsOwn(name: string): string {
 function partsOf(protocol: ExternalAgentProtocol, options: ExternalAgentOptions): ExternalParts {
   const { agents = [], startsByProfile = false, deleteSession, mirrors, permissionModes, profile } = options;
   const live: LiveTurns = new Map();
+  const conversations = new Set<string>();
   const startable = ({ profile: taken }: ExternalIntent): StartableAgents =>
     startsByProfile && agents !== "any"
       ? agents.filter(({ name }) => taken?.agents?.includes(name) === true)
@@ -168,6 +194,9 @@ function partsOf(protocol: ExternalAgentProtocol, options: ExternalAgentOptions)
   const task = turnTask({
     protocol,
     live,
+    conversations,
+    keepsPrograms: options.keepsPrograms ?? false,
+    connections: new KeptConnections(protocol),
     startsAgents: (intent) => startable(intent).length > 0,
     deletesSessions,
     mirrors,
@@ -181,6 +210,7 @@ function partsOf(protocol: ExternalAgentProtocol, options: ExternalAgentOptions)
     task,
     countTask: countTask(protocol),
     live,
+    conversations,
     folder: options.folder,
     permissionMode: permissionModes[0],
     model: options.model,

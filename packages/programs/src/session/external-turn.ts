@@ -40,7 +40,7 @@ import { isCalledBack } from "./way-back/callbacks.ts";
 import type { DeleteSession, StartableAgents } from "./way-back/started-sessions.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
-import type { OwnRights } from "./intent/own-intent.ts";
+import { withRights } from "./intent/own-intent.ts";
 import { prepareSession, type PreparedParts } from "./intent/prepare-session.ts";
 import { REPORT_SIGNAL, type StoredReport } from "./turn-reports.ts";
 import type { turnTask, TurnOutput } from "./turn-task.ts";
@@ -48,6 +48,8 @@ import type { turnTask, TurnOutput } from "./turn-task.ts";
 export interface ExternalParts extends QuestionParts, PreparedParts, RequestParts {
   readonly task: ReturnType<typeof turnTask>;
   readonly countTask: ReturnType<typeof countTask>;
+  /** As in the surroundings of turns. */
+  readonly conversations: Set<string>;
   /** The agents that a session may start. */
   readonly startable: (intent: ExternalIntent) => StartableAgents;
   readonly deleteSession: DeleteSession | undefined;
@@ -163,6 +165,7 @@ export class ExternalAgentTurn {
     this.#entries = entries;
     const messages = new Messages(ctx, live, { restarts, kept: queued });
     const work: Work = { intent, entries, messages, questions, calls };
+    if (this.#state.isConversation) this.#parts.conversations.add(ctx.sessionId);
     const ended = ctx
       .scheduleTask(this.#parts.task, {
         intent,
@@ -441,10 +444,3 @@ export class ExternalAgentTurn {
 
 /** How often in a row a limit is waited for without a person. */
 const LIMITS_MAX = 10;
-
-/** Losses of a receipt alone have no rights. */
-function withRights(intent: ExternalIntent, rights: OwnRights | undefined): ExternalIntent {
-  if (rights === undefined) return intent;
-  const { profile: _recorded, ...others } = intent;
-  return { ...others, ...rights };
-}

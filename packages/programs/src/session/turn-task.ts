@@ -19,13 +19,14 @@
 //   - The program and the rights of a turn are the choice of this machine and not of the record
 //     (`own-intent.ts`).
 //   - Keys that the gateway of the turn can hold are not given to the program (`program-keys.ts`). The
-//     gateway ends with the turn.
+//     gateway ends with the program.
+//   - The program of a conversation may be kept for its next turn, for `keepAliveMs`. A turn that begins
+//     otherwise than with it ends it first.
 //   - The gateway sends a request only while the account of the tree has something left. The program's own
 //     reports are the only source of its usage.
 //   - A turn in order that has reported no usage has an unknown one, and not none. That of a turn which was
 //     cut off is counted afterwards (`recorded-usage.ts`).
 
-import { join } from "node:path";
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import { defined } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
@@ -44,17 +45,17 @@ import type {
 import { boundedEnd } from "./bounded-events.ts";
 import type { Fields } from "./fields.ts";
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
-import { openWayBack, type CallResult, type WayBack } from "./way-back/way-back.ts";
-import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
+import type { CallResult } from "./way-back/way-back.ts";
+import { isQuestion } from "./way-back/way-back-tools.ts";
 import { BudgetFence } from "./limits/budget-fence.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
 import { CUT_OFF_ENDS, UNKNOWN_USAGE } from "./limits/recorded-usage.ts";
 import { turnCost } from "./limits/turn-cost.ts";
 import { takeOwnIntent, type OwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
 import { openEnclosure } from "./enclosure/enclosure.ts";
-import { openModelGateway } from "./keys/model-gateway.ts";
-import type { KeyReach, ModelGateway } from "./keys/program-keys.ts";
-import { OWN_ID, pruneRawLines, RawLines, type RawReference } from "./raw/raw-lines.ts";
+import type { KeyReach } from "./keys/program-keys.ts";
+import type { Connections, KeptConnections } from "./program/connections.ts";
+import { OWN_ID, pruneRawLines, RawLines, rawLinesFolder, type RawReference } from "./raw/raw-lines.ts";
 import { checkBeforeTurn, takeReceipt, type CheckedTurn, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
 import { TurnEvents } from "./turn-reports.ts";
@@ -186,6 +187,11 @@ interface TurnPlace extends ReceiptPlace, OwnPlace {
   /** Whether the agent may start others in this session. */
   readonly startsAgents: (intent: ExternalIntent) => boolean;
   readonly deletesSessions: (intent: ExternalIntent) => boolean;
+  /** Whether the program of a conversation is kept for the next turn. */
+  readonly keepsPrograms: boolean;
+  /** The sessions of this process whose present turn is followed by another one after its answer. */
+  readonly conversations: Set<string>;
+  readonly connections: KeptConnections;
   /** How long a program may write nothing before that is reported. A minute by default. */
   readonly silenceMs?: number | undefined;
 }
@@ -217,7 +223,10 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   const taken = { ...request, intent: own.intent };
   const checked = await checkBeforeTurn(place, taken);
   const losses = [...own.losses, ...(checked.losses ?? [])];
-  if (losses.length > 0) return outputOfLosses(losses, checked, own);
+  if (losses.length > 0) {
+    await place.protocol.endWaiting?.(tagOf(request.intent));
+    return outputOfLosses(losses, checked, own);
+  }
   const limits = new TurnLimits(request, task);
   const parts = await openParts(place, taken, task, limits);
   const { fence, abort: onError } = limits;
@@ -242,7 +251,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   } finally {
     watch.stop();
     live.end();
-    await parts.close();
+    await parts.close(agent.left);
     if (place.live.get(task.sessionId) === live) place.live.delete(task.sessionId);
   }
 }
@@ -305,42 +314,51 @@ class TurnLimits {
 /** The parts of a turn that are open before its agent starts, and are closed after its end. */
 interface TurnParts {
   readonly calls: PendingCalls;
-  readonly wayBack: WayBack;
+  readonly connections: Connections;
   readonly enclose: Enclose | undefined;
-  readonly gateway: ModelGateway | undefined;
   readonly keys: KeyReach | undefined;
   readonly lines: RawLines | undefined;
-  close(): Promise<void>;
+  readonly keepMs: number;
+  /** @param left of the agent, whose program may be kept. */
+  close(left?: Promise<unknown>): Promise<void>;
 }
 
 async function openParts(
-  { protocol, mirrors, startsAgents, deletesSessions }: TurnPlace,
+  place: TurnPlace,
   request: TurnRequest,
   { sessionId, taskId }: TaskContext,
   limits: TurnLimits,
 ): Promise<TurnParts> {
-  const { intent } = request;
+  const { protocol, mirrors, keepsPrograms, conversations } = place;
+  const { intent, keepAliveMs } = request;
+  const tag = tagOf(intent);
   const enclose = await openEnclosure(protocol, intent);
   const calls = new PendingCalls();
-  const wayBack = await openWayBack(
-    (call, gone) => calls.carryOut(call, gone),
-    wayBackTools({ startsAgents: startsAgents(intent), deletesSessions: deletesSessions(intent) }),
-  );
   const access = protocol.keyAccess?.(intent.profile);
-  const gateway =
-    access && (await openModelGateway(access, { sessionId, runId: taskId }, () => limits.admit()));
-  const keys = access && { held: access.held, readable: access.readable };
-  const close = async (): Promise<void> => {
-    wayBack.close();
-    await gateway?.close();
+  const offered = {
+    startsAgents: place.startsAgents(intent),
+    deletesSessions: place.deletesSessions(intent),
   };
-  return { calls, wayBack, enclose, gateway, keys, lines: openRawLines(mirrors, request), close };
+  const wanted = { intent, offered, access };
+  const run = { sessionId, runId: taskId };
+  const turn = { calls, admit: () => limits.admit() };
+  const connections = await place.connections.open(tag, wanted, run, turn);
+  const isConversation = conversations.delete(sessionId);
+  return {
+    calls,
+    connections,
+    enclose,
+    keys: access && { held: access.held, readable: access.readable },
+    lines: openRawLines(mirrors, request),
+    keepMs: keepsPrograms && isConversation ? keepAliveMs : 0,
+    close: (left) => place.connections.leave(tag, connections, left),
+  };
 }
 
 function startAgent(
   protocol: ExternalAgentProtocol,
   { intent, boundId, mode, prompt, parameters, costMicroUsdLeft }: TurnRequest,
-  { wayBack, enclose, gateway, lines, close }: TurnParts,
+  { connections: { wayBack, gateway }, enclose, lines, keepMs, close }: TurnParts,
   own: Pick<ExternalTurn, "task" | "stored">,
 ): Promise<ExternalAgent> {
   const turn = {
@@ -355,6 +373,7 @@ function startAgent(
     ...(lines && { onLine: (line: string) => lines.add(line) }),
     ...(enclose && { enclose }),
     ...(gateway && { gateway }),
+    ...(keepMs > 0 ? { keepMs } : {}),
   };
   return protocol[mode](turn).catch(async (error: unknown) => {
     await close();
@@ -422,11 +441,6 @@ function openRawLines(mirrors: string | undefined, { intent, mode }: TurnRequest
   if (folder === undefined || !OWN_ID.test(intent.agentSessionId)) return undefined;
   if (mode === "start") pruneRawLines(folder);
   return new RawLines(folder, intent.agentSessionId);
-}
-
-/** The folder for the lines of programs, beside the copies of their session files. */
-export function rawLinesFolder(mirrors: string | undefined): string | undefined {
-  return mirrors === undefined ? undefined : join(mirrors, "raw");
 }
 
 /** Ends after which the program had time to store its session. */

@@ -26,7 +26,6 @@ import {
 import { includedFacts } from "../external.ts";
 import type { IncludedName } from "../included-programs.ts";
 import { externalAgent } from "../session/external-agent.ts";
-import type { ExternalAgentProtocol } from "../session/external-agent-protocol.ts";
 import { LineAgent } from "../adapters/lines/line-agent.ts";
 import { type AgentProfile, modelPrices } from "@holdfast/agents";
 import { fakeOf, installFake } from "./fake-program.ts";
@@ -44,7 +43,9 @@ export class ExternalSession {
   readonly environment: Record<string, string>;
   readonly #storage = new MemoryStorage();
   readonly #runtime: Runtime;
-  readonly protocol: ExternalAgentProtocol;
+  readonly protocol: LineAgent;
+  /** Whether the program of a conversation is kept between two turns. */
+  keepsPrograms = false;
   readonly #profile: AgentProfile | undefined;
   #handle: SessionHandle<string> | undefined;
   /** Whether the session has stopped to wait since the last request. */
@@ -65,6 +66,7 @@ export class ExternalSession {
 
   async dispose(): Promise<void> {
     await this.#runtime.close();
+    await this.protocol.close();
     rmSync(this.home, { recursive: true, force: true });
   }
 
@@ -89,6 +91,7 @@ export class ExternalSession {
       permissionModes: ["default", "acceptEdits", "plan"],
       profile: (name) => ({ rules: [], ...this.#profile, name }),
       mirrors: join(this.home, "mirrors"),
+      keepsPrograms: this.keepsPrograms,
     });
     this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input }, options);
   }

@@ -46,7 +46,7 @@ const sumOf = () => (existsSync(file) ? readFileSync(file, "utf8").split("\n").l
 
 appendFileSync(
   join(HOME, "claude.log"),
-  `${JSON.stringify({ args, env: Object.keys(process.env), cwd: process.cwd() })}\n`,
+  `${JSON.stringify({ args, env: Object.keys(process.env), cwd: process.cwd(), pid: process.pid })}\n`,
 );
 
 /** The id that it writes. */
@@ -245,6 +245,9 @@ async function act(word) {
     }
     case "gate":
       return atGate(value);
+    case "restless": // It works of itself, after its answer.
+      setTimeout(() => assistant({ type: "text", text: "Nobody asked." }), 300);
+      return undefined;
     case "rm-folder":
       rmSync(process.cwd(), { recursive: true });
       return toolResult(toolCall("Bash", { command: "rm -rf ." }), "removed");

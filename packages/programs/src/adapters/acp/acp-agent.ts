@@ -6,7 +6,7 @@
 import { defined } from "@holdfast/core";
 
 import { LineAgent, type LineAgentFacts, type LineAgentOptions } from "../lines/line-agent.ts";
-import { STOP_LIMITS } from "../lines/line-turn.ts";
+import { STOP_LIMITS } from "../lines/line-program.ts";
 import { acpCall } from "./acp-calls.ts";
 import { AcpDialogue } from "./acp-dialogue.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";

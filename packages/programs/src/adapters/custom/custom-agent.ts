@@ -6,7 +6,7 @@ import type { Environment } from "@holdfast/system";
 import { AcpAgent } from "../acp/acp-agent.ts";
 import type { ExternalAgentProtocol, OwnFolders } from "../../session/external-agent-protocol.ts";
 import { LineAgent, type LineAgentFacts } from "../lines/line-agent.ts";
-import type { StopLimits } from "../lines/line-turn.ts";
+import type { StopLimits } from "../lines/line-program.ts";
 import { namedCall } from "../lines/named-call.ts";
 import { CustomDialogue } from "./custom-dialogue.ts";
 

@@ -9,7 +9,6 @@
 //   executor-4. The answer of a turn is the reported result, or the last message, or what a one-shot program
 //       wrote to its standard output. A turn without any of them has failed.
 
-import { clearTimeout, setTimeout } from "node:timers";
 import type { Agent } from "@holdfast/runtime";
 import { namedProviders, type NetworkPolicy } from "@holdfast/runtime/gateway";
 import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/system";
@@ -24,6 +23,7 @@ import type {
 import { isFields, textOr, type Fields } from "../../session/fields.ts";
 import { requireFolder } from "../../session/intent/prepare-session.ts";
 import { TAKES_NO_MESSAGE } from "../../session/program/agent-turn.ts";
+import { KeptPrograms } from "../../session/program/kept-programs.ts";
 import { resolveBlueprint, type BlueprintValues } from "./blueprint.ts";
 import { ExecutorProcess, type ProcessOptions } from "./executor-process.ts";
 import { ExecutorTurn } from "./executor-turn.ts";
@@ -100,11 +100,6 @@ const WARM_MS = 30_000;
 const SCHEMA_MS = 5_000;
 const OPEN: ExecutorPolicy = { network: { allow: [] }, add: () => {}, allow: (executor) => executor };
 
-interface Warm {
-  readonly process: ExecutorProcess;
-  readonly timer: NodeJS.Timeout;
-}
-
 /**
  * An executor of this machine, for `executorAgent`: a program in any language that speaks the protocol of
  * `docs/executors.md`. It keeps the processes of its sessions between their turns, until `close`.
@@ -118,8 +113,7 @@ export class Executor implements ExternalAgentProtocol {
   readonly #options: ExecutorOptions;
   readonly #policy: ExecutorPolicy;
   readonly #supervisor: ProcessSupervisor;
-  /** By the tags of their sessions. */
-  readonly #warm = new Map<string, Warm>();
+  readonly #warm = new KeptPrograms<ExecutorProcess>();
   #version: Promise<SchemaVersion> | undefined;
 
   /** @throws HoldfastError `policy_denied`, UsageError for a provider whose configured address is not safe. */
@@ -171,6 +165,10 @@ export class Executor implements ExternalAgentProtocol {
     if (!this.#warm.has(tag)) await endTagged(tag);
   }
 
+  endWaiting(tag: string): Promise<void> {
+    return this.#warm.end(tag, "its session needs it no more");
+  }
+
   /** The schema version that the executor is invoked with. */
   version({ profile, environment }: AllowedExecutor = this.#options): Promise<SchemaVersion> {
     const { schemaVersion } = profile;
@@ -180,16 +178,12 @@ export class Executor implements ExternalAgentProtocol {
 
   /** Takes the process that waits for the next turn of a session. */
   takeWarm(tag: string): ExecutorProcess | undefined {
-    const warm = this.#warm.get(tag);
-    clearTimeout(warm?.timer);
-    this.#warm.delete(tag);
-    return warm?.process;
+    return this.#warm.take(tag);
   }
 
   /** Ends all processes. */
   async close(): Promise<void> {
-    const tags = [...this.#warm.keys()];
-    await Promise.all(tags.map(async (tag) => this.takeWarm(tag)?.stop("the runner is closing")));
+    await this.#warm.close("the runner is closing");
     await this.#supervisor.close("the runner is closing");
   }
 
@@ -245,15 +239,7 @@ export class Executor implements ExternalAgentProtocol {
 
   /** Lets a process wait for the next turn of a session. */
   keepWarm(tag: string, process: ExecutorProcess): void {
-    void process.ended.then(() => {
-      if (this.#warm.get(tag)?.process === process) this.takeWarm(tag);
-    });
-    const timer = setTimeout(() => {
-      this.#warm.delete(tag);
-      void process.stop("no turn came");
-    }, this.#options.warmMs ?? WARM_MS);
-    timer.unref();
-    this.#warm.set(tag, { process, timer });
+    this.#warm.keep(tag, process, this.#options.warmMs ?? WARM_MS);
   }
 
   async #ask(command: ExecutorProfile["command"], environment: Environment): Promise<SchemaVersion> {

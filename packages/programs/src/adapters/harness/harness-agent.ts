@@ -18,7 +18,7 @@ import type {
   RuledCall,
 } from "../../session/external-agent-protocol.ts";
 import { LineAgent } from "../lines/line-agent.ts";
-import type { StopLimits } from "../lines/line-turn.ts";
+import type { StopLimits } from "../lines/line-program.ts";
 
 /** Options of `harnessAgent`. */
 export interface HarnessAgentOptions {

@@ -4,6 +4,7 @@
 // Without PID namespaces: the tools of an agent are the user's. The turn and its promises are in
 // `line-turn.ts`.
 
+import { defined } from "@holdfast/core";
 import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
 
 import { hostEnvironment } from "@holdfast/workspace";
@@ -38,13 +39,18 @@ import {
 import type { WayBack } from "../../session/way-back/way-back.ts";
 import { tracedVariables } from "../../session/receipt/traced-variables.ts";
 import { unknownSession } from "../../session/program/agent-turn.ts";
+import { KeptPrograms } from "../../session/program/kept-programs.ts";
 import type { Fields } from "../../session/fields.ts";
 import type { DialogueTurn, MakeDialogue, ToolFile } from "./line-dialogue.ts";
-import { LineTurn, LineWire, STOP_LIMITS, type StopLimits } from "./line-turn.ts";
+import { LineProgram, STOP_LIMITS, type StopLimits } from "./line-program.ts";
+import { LineTurn } from "./line-turn.ts";
+import { LineWire } from "./line-wire.ts";
 import { ProgramHelp } from "./program-help.ts";
 
 /** The output that is kept for errors. */
 const OUTPUT_BYTES = 128 * 1024;
+/** Programs that wait for the next turn of their sessions. Each takes some hundred megabytes. */
+const KEPT_MAX = 8;
 
 /** How the program of a turn is started. */
 interface Launch {
@@ -143,6 +149,7 @@ export class LineAgent implements ExternalAgentProtocol {
   readonly #stopLimits: StopLimits | undefined;
   readonly #supervisor: ProcessSupervisor;
   readonly #help: ProgramHelp;
+  readonly #kept = new KeptPrograms<LineProgram>(KEPT_MAX);
 
   constructor({ facts, environment = hostEnvironment, folder, stopLimits }: LineAgentOptions) {
     this.name = facts.name;
@@ -194,6 +201,31 @@ export class LineAgent implements ExternalAgentProtocol {
     return this.#begin(turn, { resumedId, isCutOff });
   }
 
+  /**
+   * Begins the turn with the program that waits for it. A program is ended first where its session was cut off
+   * or begins again, and where it would be started in another way now.
+   */
+  async #continue(
+    turn: ExternalTurn,
+    { resumedId, isCutOff }: Pick<DialogueTurn, "resumedId" | "isCutOff">,
+  ): Promise<ExternalAgent | undefined> {
+    const program = this.#kept.take(turn.tag);
+    if (program === undefined) return undefined;
+    if (resumedId !== null && !isCutOff && program.launch === launchOf(turn)) {
+      program.wire.onLine = turn.onLine;
+      return this.#turnOf(program, turn, turn.prompt);
+    }
+    await program.stop("its session begins otherwise");
+    return undefined;
+  }
+
+  #turnOf(program: LineProgram, { tag, keepMs = 0, enclose }: ExternalTurn, prompt?: string): LineTurn {
+    // The places that a sandbox guards are looked up at the start of a program.
+    const isKept = keepMs > 0 && enclose === undefined;
+    const keep = isKept ? () => this.#kept.keep(tag, program, keepMs) : undefined;
+    return new LineTurn(program, { ...defined({ prompt }), keep, interruptMs: this.#facts.interruptMs });
+  }
+
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
     return this.#facts.ruledCall(call, folder);
   }
@@ -224,7 +256,16 @@ export class LineAgent implements ExternalAgentProtocol {
   }
 
   async endLost(tag: string): Promise<void> {
-    await endTagged(tag);
+    if (!this.#kept.has(tag)) await endTagged(tag);
+  }
+
+  endWaiting(tag: string): Promise<void> {
+    return this.#kept.end(tag, "its session needs it no more");
+  }
+
+  /** Ends the programs that wait for the next turns of their sessions. Our process stays alive for them. */
+  close(): Promise<void> {
+    return this.#kept.close("its adapter is closed");
   }
 
   #env(chosen?: ChosenProgram): Record<string, string> {
@@ -238,6 +279,8 @@ export class LineAgent implements ExternalAgentProtocol {
     turn: ExternalTurn,
     opening: Pick<DialogueTurn, "resumedId" | "isCutOff">,
   ): Promise<ExternalAgent> {
+    const kept = await this.#continue(turn, opening);
+    if (kept !== undefined) return kept;
     const { intent, prompt, tag, wayBack, gateway, onLine, enclose = (argv) => argv } = turn;
     const { argumentsOf, keys, dialogue, reads = [], toolFile, toolVariables, programKeys } = this.#facts;
     const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
@@ -275,12 +318,18 @@ export class LineAgent implements ExternalAgentProtocol {
     });
     void process.ended.then(() => file?.remove());
     const unpriced = this.#facts.unpriced?.(own) ?? unpricedApis(gateway?.held ?? []);
-    return new LineTurn(process, wire, {
+    const program = new LineProgram(process, wire, {
       make: dialogue,
       turn: { ...intent, prompt, ...opening, wayBack, toolFile: file, unpriced },
       limits: this.#stopLimits,
       exitMs: this.#facts.exitMs,
-      interruptMs: this.#facts.interruptMs,
+      launch: launchOf(turn),
     });
+    return this.#turnOf(program, turn);
   }
+}
+
+/** All of a turn by which its program is started. A program's own limit of costs counts from its start. */
+function launchOf({ intent, wayBack, gateway, costMicroUsdMax }: ExternalTurn): string {
+  return JSON.stringify([intent, wayBack?.token, gateway?.token, costMicroUsdMax]);
 }

@@ -4,7 +4,9 @@ import { ProcessSupervisor, Redactor } from "@holdfast/system";
 import { afterAll, expect, test } from "vitest";
 
 import type { LineDialogue, MakeDialogue } from "./line-dialogue.ts";
-import { LineTurn, LineWire } from "./line-turn.ts";
+import { LineProgram } from "./line-program.ts";
+import { LineTurn } from "./line-turn.ts";
+import { LineWire } from "./line-wire.ts";
 
 const env = { PATH: process.env["PATH"] ?? "" };
 const supervisor = new ProcessSupervisor({ environment: env, namespaces: "never" });
@@ -25,7 +27,7 @@ async function turnOf(
   times: { readonly exitMs?: number; readonly interruptMs?: number } = {},
 ): Promise<LineTurn> {
   const argv = ["/bin/sh", "-c", command] as const;
-  const program = await supervisor.start({ argv, cwd: "/", env, keepsInputOpen: true });
+  const process = await supervisor.start({ argv, cwd: "/", env, keepsInputOpen: true });
   const turn = {
     prompt: "",
     folder: "/",
@@ -38,7 +40,8 @@ async function turnOf(
     unpriced: [],
   };
   const limits = { askMs: 2_000, graceMs: 2_000 };
-  return new LineTurn(program, new LineWire(new Redactor([])), { make, turn, limits, ...times });
+  const program = new LineProgram(process, new LineWire(new Redactor([])), { make, turn, limits, ...times });
+  return new LineTurn(program, times);
 }
 
 test("a program that has opened another session is ended at once", async () => {

@@ -65,3 +65,10 @@ export function takeOwnIntent(
     },
   };
 }
+
+/** Losses of a receipt alone have no rights. */
+export function withRights(intent: ExternalIntent, rights: OwnRights | undefined): ExternalIntent {
+  if (rights === undefined) return intent;
+  const { profile: _recorded, ...others } = intent;
+  return { ...others, ...rights };
+}

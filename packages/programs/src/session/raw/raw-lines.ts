@@ -37,6 +37,11 @@ const COMPRESSION = { level: 1 };
 export const OWN_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 const BLOB = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\/[\da-f]{64}$/;
 
+/** The folder for the lines of programs, beside the copies of their session files. */
+export function rawLinesFolder(mirrors: string | undefined): string | undefined {
+  return mirrors === undefined ? undefined : join(mirrors, "raw");
+}
+
 export class RawLines {
   readonly #folder: string;
   readonly #session: string;

@@ -1,10 +1,10 @@
 // The way of an external agent back to its session (`WayBack`): an MCP server over a socket of this process,
-// for one turn.
+// for one program.
 //
 //   - A program of ours, which the agent starts as an MCP server over standard streams, passes bytes to the
 //     socket. Every agent that knows MCP accepts this transport. Agents without MCP call by their own
 //     protocol (`call`).
-//   way-back-2. The socket listens on loopback. Its first line must be a token, which is good for this turn
+//   way-back-2. The socket listens on loopback. Its first line must be a token, which is good for this program
 //       alone. The token is in the environment of the program and in no argument list, and adapters replace
 //       it in all that is recorded. It is in no variable of the agent.
 //   way-back-3. After `close` nothing listens, and every connection is closed.
