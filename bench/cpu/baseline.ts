@@ -28,7 +28,7 @@ import { toHoldfastError } from "@holdfast/core";
 import { npm, QUIET } from "../../scripts/npm.mjs";
 
 /** The one place that names it. A change that knowingly costs more moves it; see the README. */
-export const BASELINE = "5514d82234c250bdbafc2d976b8a2dd938843401";
+export const BASELINE = "f8acdbbd698267d71c63013b8f1bf239b2013a4d";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const TREES = join(ROOT, ".tools", "trees");
