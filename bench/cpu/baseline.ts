@@ -14,6 +14,7 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -108,8 +109,7 @@ interface Lock {
 function install(root: string, tree: string): void {
   if (!isSame(lockOf(root), lockOf(tree))) return installAnew(tree);
   const modules = join(tree, "node_modules");
-  for (const name of namesIn(join(root, "node_modules"))) {
-    if (!isOfOthers(name)) continue;
+  for (const name of namesOfOthers(join(root, "node_modules"))) {
     const link = join(modules, name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(root, "node_modules", name), link);
@@ -143,15 +143,12 @@ function installAnew(tree: string): void {
   if (status !== 0) throw new MissingBaseline(`npm cannot install the packages of the baseline: ${status}`);
 }
 
-/** The names of the packages in a folder `node_modules`. */
-function namesIn(modules: string): readonly string[] {
+/** The names of the packages in a folder `node_modules` but the workspaces, which are links there. */
+function namesOfOthers(modules: string): readonly string[] {
   return readdirSync(modules)
     .filter((name) => !name.startsWith("."))
     .flatMap((name) =>
       name.startsWith("@") ? readdirSync(join(modules, name)).map((own) => `${name}/${own}`) : name,
-    );
-}
-
-function isOfOthers(name: string): boolean {
-  return name !== "holdfast" && !name.startsWith("@holdfast/");
+    )
+    .filter((name) => !lstatSync(join(modules, name)).isSymbolicLink());
 }
