@@ -17,6 +17,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NODE_FLOORS } from "@holdfast/system";
+import { TEMPLATES } from "../../packages/create-holdfast/bin/create.mjs";
+import { TEMPLATES as OF_INIT } from "../../packages/holdfast/src/agents/written/init-project.ts";
 import { installCommand } from "../installed-command.ts";
 
 const CREATE = fileURLToPath(
@@ -150,6 +152,29 @@ test("a create that is stopped leaves nothing, and one that is killed leaves not
   expect(create("my-agents").status).toBe(0);
   expect(here()).toEqual(["my-agents"]);
 });
+
+test("its templates are those of init, with the same packages and scripts", () => {
+  const own = Object.entries(TEMPLATES).map(([name, one]) => [name, partsOf(one)]);
+  expect(own).toEqual(Object.entries(OF_INIT).map(([name, one]) => [name, partsOf(one)]));
+  const { status, stderr } = create("shop", "--template", "hono");
+  expect([status, stderr]).toEqual([0, expect.any(String)]);
+  const { scripts, dependencies } = JSON.parse(
+    readFileSync(join(folder, "shop", "package.json"), "utf8"),
+  ) as { readonly scripts: object; readonly dependencies: object };
+  expect(scripts).toMatchObject({ start: "node src/server.ts" });
+  expect(dependencies).toMatchObject({ holdfast: "0.1.0", hono: expect.any(String) });
+});
+
+function partsOf({ dependencies, scripts }: Parts): object {
+  return { ...(dependencies && { dependencies }), ...(scripts && { scripts }) };
+}
+
+interface Parts {
+  readonly first?: string;
+  readonly about?: string;
+  readonly dependencies?: object;
+  readonly scripts?: object;
+}
 
 test("its launcher has the floors of Node", () => {
   const text = readFileSync(CREATE, "utf8");

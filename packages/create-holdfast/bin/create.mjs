@@ -4,8 +4,34 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 
-const USAGE = "usage: npm create holdfast@latest NAME [-- --template agent|agent-file|coding-agent]";
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+/** The templates: their packages of other authors, their scripts of npm and their first commands, as `holdfast init` has them. */
+export const TEMPLATES = {
+  agent: { first: "npx holdfast run agents/first-agent.ts" },
+  "agent-file": { first: "npx holdfast agents trust" },
+  "coding-agent": { first: "npx holdfast doctor" },
+  model: {
+    first: `npx holdfast run agents/assistant.ts --input '"My lamp of order 7 is broken."'`,
+    dependencies: { zod: "^4.6.7" },
+  },
+  hono: {
+    first: "npm start",
+    dependencies: { "@hono/node-server": "^2.1.9", hono: "^4.13.19" },
+    scripts: { start: "node src/server.ts", test: 'node --test "src/*.test.ts"' },
+  },
+  next: {
+    first: "npm run dev",
+    dependencies: {
+      "@types/react": "^19.3.3",
+      next: "^16.4.6",
+      react: "^19.3.1",
+      "react-dom": "^19.3.1",
+      typescript: "^5.9.3",
+    },
+    scripts: { dev: "next dev", build: "next build", start: "next start" },
+  },
+};
+const USAGE = `usage: npm create holdfast@latest NAME [-- --template ${Object.keys(TEMPLATES).join("|")}]`;
 /** A name of a package without a scope, as npm takes it. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,212}$/;
 const RESERVED = ["node_modules", "favicon.ico", "holdfast", "create-holdfast"];
@@ -54,7 +80,10 @@ export async function create(words) {
 }
 
 async function fill({ made, folder, name, template, running }) {
-  writeFileSync(join(made, "package.json"), `${JSON.stringify(manifestOf(basename(folder)), null, 2)}\n`);
+  writeFileSync(
+    join(made, "package.json"),
+    `${JSON.stringify(manifestOf(basename(folder), TEMPLATES[template]), null, 2)}\n`,
+  );
   process.stderr.write(`installing holdfast ${version}\n`);
   const quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
   const installed = await run(npm(), ["install", ...quiet], made, running);
@@ -79,18 +108,12 @@ async function fill({ made, folder, name, template, running }) {
     });
   }
   const at = relative(process.cwd(), folder);
-  const first = FIRST[template ?? "agent"];
+  const { first } = TEMPLATES[template ?? "agent"];
   process.stdout.write(
     `\ncreated ${name}. Next:\n\n  cd ${/^[\w./-]+$/.test(at) ? at : JSON.stringify(at)} && ${first}\n`,
   );
   return 0;
 }
-
-const FIRST = {
-  agent: "npx holdfast run agents/first-agent.ts",
-  "agent-file": "npx holdfast agents trust",
-  "coding-agent": "npx holdfast doctor",
-};
 
 function readWords(words) {
   const names = [];
@@ -103,8 +126,12 @@ function readWords(words) {
     else if (word.startsWith("-")) return wrong(`there is no option ${word}`, word);
     else names.push(word);
   }
-  if (template !== undefined && !Object.keys(FIRST).includes(template))
-    return wrong(`there is no template ${JSON.stringify(template)}`, template, Object.keys(FIRST).join(", "));
+  if (template !== undefined && !Object.keys(TEMPLATES).includes(template))
+    return wrong(
+      `there is no template ${JSON.stringify(template)}`,
+      template,
+      Object.keys(TEMPLATES).join(", "),
+    );
   if (names.length !== 1) return wrong("the name of one folder is needed", names.join(" ") || "nothing");
   return { name: names[0], template };
 }
@@ -170,14 +197,14 @@ function isAlive(pid) {
   }
 }
 
-function manifestOf(name) {
+function manifestOf(name, { dependencies, scripts } = {}) {
   return {
     name,
     version: "0.0.0",
     private: true,
     type: "module",
-    scripts: { test: 'node --test "agents/*.test.ts"' },
-    dependencies: { holdfast: version },
+    scripts: { test: 'node --test "agents/*.test.ts"', ...scripts },
+    dependencies: { holdfast: version, ...dependencies },
     devDependencies: { "@types/node": "^24" },
   };
 }

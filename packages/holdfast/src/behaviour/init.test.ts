@@ -11,7 +11,7 @@ let project: Project;
 beforeEach(() => void (project = new Project({ env: { SECTION_MS: "1" } })));
 afterEach(() => project.dispose());
 
-const TEMPLATES = ["agent", "agent-file", "coding-agent"];
+const TEMPLATES = ["agent", "agent-file", "coding-agent", "model", "hono", "next"];
 
 function filesHere(): readonly string[] {
   return readdirSync(project.folder, { recursive: true, withFileTypes: true })
@@ -117,6 +117,18 @@ test.each(["a file", "a link"])(
     expect(readdirSync(project.folder)).toEqual(["agents"]);
   },
 );
+
+test.each([
+  ["hono", "npm start", "@hono/node-server hono"],
+  ["model", "run agents/assistant.ts", "zod"],
+])("the template %s in a project names the packages that it needs", async (name, next, packages) => {
+  writeFileSync(project.path("package.json"), '{"name": "theirs"}');
+  writeFileSync(project.path("README.md"), "theirs");
+  const { code, stderr } = await project.run("init", "--template", name);
+  expect([code, stderr]).toEqual([0, expect.stringContaining(`npm install holdfast ${packages}\n`)]);
+  expect(stderr).toContain(next);
+  expect(readFileSync(project.path("package.json"), "utf8")).toBe('{"name": "theirs"}');
+});
 
 test("an unknown template is refused by the names of those that there are", async () => {
   expectError(await project.run("init", "--template", "no"), 2, "E_USAGE", [

@@ -16,14 +16,19 @@ interface Template {
   readonly next: readonly string[];
   /** The files that only a new project gets. */
   readonly ofProject: readonly string[];
+  /** The packages of other authors that it imports, and the scripts of npm. `create-holdfast` has the same. */
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly scripts?: Readonly<Record<string, string>>;
 }
+
+const PROJECT = ["package.json", "tsconfig.json", ".gitignore", "README.md", "AGENTS.md"];
 
 /** By the names of their folders. */
 export const TEMPLATES: Readonly<Record<string, Template>> = {
   agent: {
     about: "an agent in TypeScript, with its test; it needs no key",
     next: ["run agents/first-agent.ts"],
-    ofProject: ["package.json", "tsconfig.json", ".gitignore", "README.md", "AGENTS.md"],
+    ofProject: PROJECT,
   },
   "agent-file": {
     about: "an agent file with a skill and a script",
@@ -33,7 +38,33 @@ export const TEMPLATES: Readonly<Record<string, Template>> = {
   "coding-agent": {
     about: "a coding agent that plans, asks, and works on a git branch of its own",
     next: ["run agents/coding-agent.ts --input '\"add a README\"'"],
-    ofProject: ["package.json", "tsconfig.json", ".gitignore", "README.md", "AGENTS.md"],
+    ofProject: PROJECT,
+  },
+  model: {
+    about: "an agent in TypeScript that asks a model and gives it tools of yours",
+    next: ["run agents/assistant.ts --input '\"My lamp of order 7 is broken.\"'"],
+    ofProject: PROJECT,
+    dependencies: { zod: "^4.6.7" },
+  },
+  hono: {
+    about: "a web server whose requests start durable sessions, with Hono",
+    next: ["npm start"],
+    ofProject: PROJECT,
+    dependencies: { "@hono/node-server": "^2.1.9", hono: "^4.13.19" },
+    scripts: { start: "node src/server.ts", test: 'node --test "src/*.test.ts"' },
+  },
+  next: {
+    about: "the same in Next.js, also while its development server replaces edited agents",
+    next: ["npm run dev"],
+    ofProject: [...PROJECT, "next.config.ts"],
+    dependencies: {
+      "@types/react": "^19.3.3",
+      next: "^16.4.6",
+      react: "^19.3.1",
+      "react-dom": "^19.3.1",
+      typescript: "^5.9.3",
+    },
+    scripts: { dev: "next dev", build: "next build", start: "next start" },
   },
 };
 
@@ -64,17 +95,19 @@ export function initProject(name: string, io: Io): number {
   const written = writeAll(files, io.cwd);
   io.show({ template: name, written }, written.map((path) => `wrote ${path}`).join("\n"));
   io.note("next:");
-  for (const line of template.next) io.note(`  ${io.call(line)}`);
+  const missing = Object.keys(template.dependencies ?? {}).filter((each) => !isInstalled(each, io.cwd));
+  if (missing.length > 0) io.note(`  npm install holdfast ${missing.join(" ")}`);
+  for (const line of template.next) io.note(`  ${line.startsWith("npm ") ? line : io.call(line)}`);
   const hasTest = written.some((path) => path.endsWith(".test.ts"));
-  if (hasTest && !isInstalled(io.cwd))
+  if (hasTest && missing.length === 0 && !isInstalled("holdfast", io.cwd))
     io.note("the test of the agent needs the package here:\n  npm install holdfast");
   return 0;
 }
 
-/** Whether code in this folder can import `holdfast`. A command that is installed elsewhere runs agents without it. */
-function isInstalled(folder: string): boolean {
-  if (existsSync(join(folder, "node_modules", "holdfast"))) return true;
-  return folder !== dirname(folder) && isInstalled(dirname(folder));
+/** Whether code in this folder can import the package. A command that is installed elsewhere runs agents without it. */
+function isInstalled(name: string, folder: string): boolean {
+  if (existsSync(join(folder, "node_modules", name))) return true;
+  return folder !== dirname(folder) && isInstalled(name, dirname(folder));
 }
 
 /** A file, or something that is no folder in the place of one. A link may lead out of the folder. */
@@ -92,14 +125,17 @@ function firstTaken(paths: readonly string[], folder: string): string | undefine
 }
 
 /** The files that will be written, by their paths in the folder. */
-function filesOf(name: string, { ofProject }: Template, folder: string): ReadonlyMap<string, string> {
+function filesOf(name: string, template: Template, folder: string): ReadonlyMap<string, string> {
+  const { ofProject } = template;
   const entries = readdirSync(folder);
   const isNew = entries.every((entry) => OF_TOOLS.has(entry));
   const files = new Map([...readTemplate("project"), ...readTemplate(name)]);
   const wanted = [...files].filter(
     ([path]) => ofProject.includes(path) || (path.includes("/") && !path.startsWith("..")),
   );
-  const manifest = entries.includes("package.json") ? [] : [["package.json", manifestOf(folder)] as const];
+  const manifest = entries.includes("package.json")
+    ? []
+    : [["package.json", manifestOf(folder, template)] as const];
   return new Map([...wanted, ...manifest].filter(([path]) => isNew || !ofProject.includes(path)));
 }
 
@@ -132,7 +168,7 @@ function templatesFolder(): string {
 }
 
 /** A name that npm takes, whatever the folder is called. */
-function manifestOf(folder: string): string {
+function manifestOf(folder: string, { dependencies, scripts }: Template): string {
   const name = basename(folder)
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]+/g, "-")
@@ -142,8 +178,8 @@ function manifestOf(folder: string): string {
     version: "0.0.0",
     private: true,
     type: "module",
-    scripts: { test: 'node --test "agents/*.test.ts"' },
-    dependencies: { holdfast: VERSION },
+    scripts: { test: 'node --test "agents/*.test.ts"', ...scripts },
+    dependencies: { holdfast: VERSION, ...dependencies },
     devDependencies: { "@types/node": "^24" },
   };
   return `${JSON.stringify(manifest, null, 2)}\n`;
