@@ -3,6 +3,8 @@
 //   invalid   calls of tools that are not there (also those without a name), or with arguments that are not right
 //   repeated  the same call with the same result, with no change in between
 //   asked     questions to a person for one request
+//
+// The state is stored with each turn, so a call is a few characters of it.
 
 import { createHash } from "node:crypto";
 import { defined } from "@holdfast/core";
@@ -12,8 +14,11 @@ export interface GuardState {
   readonly invalid: number;
   /** Questions to a person. */
   readonly asked: number;
-  /** Calls with their results, and how often they came. */
-  readonly seen: readonly SeenCall[];
+  /**
+   * Calls with their results: the beginning of the hash, `!` for a change, and how often it came, above 1.
+   * Sessions have stored them as objects, too.
+   */
+  readonly seen: readonly (string | SeenCall)[];
 }
 
 interface SeenCall {
@@ -35,6 +40,9 @@ export interface FinishedCall {
 }
 
 export const GUARD_LIMITS = { invalid: 6, warnAt: 3, repeated: 5, seen: 50, asked: 10 } as const;
+
+/** The beginning of a hash in base64, which has 48 bits. */
+const KEY_CHARS = 8;
 
 export const FRESH_GUARD: GuardState = { invalid: 0, asked: 0, seen: [] };
 
@@ -58,13 +66,14 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
   const key = createHash("sha256")
     .update(JSON.stringify([call.name, call.input, call.text]))
     .digest("base64")
-    .slice(0, 16);
-  const before = guard.seen.find((seen) => seen.key === key);
+    .slice(0, KEY_CHARS);
+  const known = guard.seen.map(readSeen);
+  const before = known.find((seen) => seen.key === key);
   const count = (before?.count ?? 0) + 1;
   // After a change the same question may have another answer. The same change again and again is a circle
   // itself.
-  const others = guard.seen.filter((seen) => seen.key !== key && (!call.isChange || seen.isChange));
-  const seen = [...others, { key, count, isChange: call.isChange }].slice(-GUARD_LIMITS.seen);
+  const others = known.filter((seen) => seen.key !== key && (!call.isChange || seen.isChange));
+  const seen = [...others, { key, count, isChange: call.isChange }].slice(-GUARD_LIMITS.seen).map(storedSeen);
   const asked = (guard.asked ?? 0) + (call.asksPerson === true ? 1 : 0);
   const next = { invalid: 0, seen, asked };
   if (call.asksPerson === true && asked >= GUARD_LIMITS.asked)
@@ -76,4 +85,15 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
     guard: next,
     warning: `(This is call ${count} of ${call.name} with the same arguments and the same result. Do something else.)`,
   };
+}
+
+function storedSeen({ key, count, isChange }: SeenCall): string {
+  return `${key}${isChange ? "!" : ""}${count === 1 ? "" : count}`;
+}
+
+function readSeen(stored: string | SeenCall): SeenCall {
+  if (typeof stored !== "string") return { ...stored, key: stored.key.slice(0, KEY_CHARS) };
+  const [key, rest] = [stored.slice(0, KEY_CHARS), stored.slice(KEY_CHARS)];
+  const isChange = rest.startsWith("!");
+  return { key, isChange, count: Number(rest.slice(isChange ? 1 : 0) || 1) };
 }
