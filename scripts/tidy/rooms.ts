@@ -314,6 +314,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       page: "the files of the page, and the sign-in of browsers",
       mcp: "the tools of the orchestrator for MCP clients",
+      a2a: "agents of runners for clients of A2A: cards, and sessions as tasks",
     },
   ],
   runner: [

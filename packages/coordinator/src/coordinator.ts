@@ -27,7 +27,8 @@ import * as contract from "@holdfast/proto";
 import { serveApi, type Api, type Page } from "./api/api.ts";
 import type { Authenticated, Caller } from "./call/caller.ts";
 import { methodsOf, type Methods } from "./call/methods.ts";
-import type { ApiLimits } from "./api/limits.ts";
+import { createA2aEndpoint } from "./a2a/a2a-endpoint.ts";
+import { API_LIMITS, type ApiLimits } from "./api/limits.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { SWEEP_MS } from "./dispatch/unmatched.ts";
@@ -293,10 +294,13 @@ function apiOf(options: CoordinatorOptions, { host, metrics, writes, log }: ApiP
     metrics: () => metrics.text(host),
     onError: (error, requestId) => log(`request ${requestId} failed`, error),
     monotonic: () => host.clock.monotonic(),
-    mcp: createMcpEndpoint({
-      mayDelete: config.mcp?.deleteSessions === true,
-      offersAgents: config.mcp?.agentTools === true,
-    }),
+    endpoints: [
+      createMcpEndpoint({
+        mayDelete: config.mcp?.deleteSessions === true,
+        offersAgents: config.mcp?.agentTools === true,
+      }),
+      createA2aEndpoint({ ...API_LIMITS, ...config.limits }),
+    ],
     ...defined({ page, limits: config.limits, hosts: config.hosts, origins: config.origins }),
   });
 }

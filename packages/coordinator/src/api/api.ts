@@ -33,8 +33,11 @@ export interface Page {
 /** A protocol beside the contract, which calls the contract's methods. */
 export interface Endpoint {
   serves(path: string): boolean;
-  /** @throws HoldfastError when nothing has been answered yet. */
-  serve(exchange: Exchange, calls: Calls): Promise<void>;
+  /**
+   * @param failed called with errors that are answered in the form of the protocol.
+   * @throws HoldfastError when nothing has been answered yet.
+   */
+  serve(exchange: Exchange, calls: Calls, failed: (error: HoldfastError) => void): Promise<void>;
 }
 
 export interface PageCall {
@@ -59,8 +62,8 @@ export interface ApiOptions {
   /** The text of `/metrics`, for admins. */
   readonly metrics?: () => string | Promise<string>;
   readonly page?: Page;
-  /** The tools of the orchestrator. */
-  readonly mcp?: Endpoint;
+  /** Protocols beside the contract; the first that serves a path gets its requests. */
+  readonly endpoints?: readonly Endpoint[];
   /** Called with every internal error. Must not throw. */
   readonly onError?: (error: HoldfastError, requestId: string) => void;
   /** Milliseconds that only grow. */
@@ -100,8 +103,10 @@ export function serveApi(options: ApiOptions): Api {
         setCommonHeaders(exchange, deployment);
         checkHead(headOf(exchange), policy);
         signInPage(exchange, options.page);
+        const endpoint = options.endpoints?.find(({ serves }) => serves(exchange.path));
+        const failed = (error: HoldfastError): void => onError(error, exchange.requestId);
         if (options.page?.serves(exchange.path) === true) await options.page.serve(exchange, calls);
-        else if (options.mcp?.serves(exchange.path) === true) await options.mcp.serve(exchange, calls);
+        else if (endpoint !== undefined) await endpoint.serve(exchange, calls, failed);
         else if (exchange.path.startsWith("/holdfast.")) await serveRpc(exchange);
         else if (exchange.path === "/openapi.json") servePlain(exchange, "application/json", openApi());
         else if (exchange.path === "/metrics") await serveMetrics(exchange, calls, options.metrics);

@@ -49,7 +49,7 @@ function ended({ status, output, error }: Session): SessionTurn {
 }
 
 /** The answer in an output or in the progress that a turn reported: a text, or JSON. */
-function answerIn(bytes: Uint8Array | undefined): string {
+export function answerIn(bytes: Uint8Array | undefined): string {
   if (bytes === undefined) return "";
   const value = JSON.parse(decoder.decode(bytes)) as unknown;
   if (typeof value === "string") return value;
