@@ -76,7 +76,7 @@ export function onSignedOut(listener: () => void): () => void {
 
 /** @throws ApiError, or NoAnswerError when the server cannot be reached. */
 export async function call<T>(
-  method: "GET" | "POST" | "PATCH" | "DELETE",
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   body?: unknown,
 ): Promise<T> {
@@ -87,6 +87,13 @@ export async function call<T>(
   });
   if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
   throw refused(response.status, text);
+}
+
+/** An answer that is no JSON. @throws ApiError, or NoAnswerError when the server cannot be reached. */
+export async function readText(path: string): Promise<string> {
+  const { response, text } = await ask(path, { method: "GET", headers: headers() });
+  if (!response.ok) throw refused(response.status, text);
+  return text;
 }
 
 /**

@@ -3,22 +3,34 @@
 import { costText, usdText } from "@holdfast/proto/view";
 import { Link } from "@tanstack/react-router";
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef, useState, type RefObject } from "react";
+import { memo, useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import type { Session } from "../../api/types.ts";
 import { StatusMark, useNow } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { ago, brief, count, dateText, whyText } from "../../parts/text.ts";
 
-const ROW_PX = 54;
+const ROW_PX = 58;
+
+/** The place of a person in the list, for when they come back. */
+export interface Place {
+  px: number;
+  /** The session whose row had the focus last. */
+  sessionId: string | undefined;
+}
 
 type VirtualRows = Virtualizer<HTMLDivElement, Element>;
 
-/** @param scroll the part of the page that scrolls. */
+/**
+ * @param scroll the part of the page that scrolls.
+ * @param place where it stood when the person was here last, in pixels.
+ */
 export function useVirtualRows(
   rows: readonly Session[],
   scroll: RefObject<HTMLDivElement | null>,
+  place: number,
 ): VirtualRows {
   return useVirtualizer({
+    initialOffset: place,
     count: rows.length,
     getScrollElement: () => scroll.current,
     estimateSize: () => ROW_PX,
@@ -36,9 +48,10 @@ export function useRowKeys(
   rows: readonly Session[],
   scroll: RefObject<HTMLDivElement | null>,
   virtual: VirtualRows,
+  place: Place,
 ): (sessionId: string) => void {
   /** The session whose row had the focus last. */
-  const [selectedId, setSelectedId] = useState<string>();
+  const [selectedId, setSelectedId] = useState(place.sessionId);
   const wantsFocus = useRef(false);
   const go = (by: number): void => {
     const at = rows.findIndex(({ sessionId }) => sessionId === selectedId);
@@ -61,7 +74,10 @@ export function useRowKeys(
     PageDown: () => go(10),
     PageUp: () => go(-10),
   });
-  return setSelectedId;
+  return (sessionId) => {
+    place.sessionId = sessionId;
+    setSelectedId(sessionId);
+  };
 }
 
 export function SessionRows(props: {
@@ -73,11 +89,17 @@ export function SessionRows(props: {
   readonly checked: ReadonlySet<string>;
   readonly onCheck: (sessionId: string) => void;
   readonly onFocus: (sessionId: string) => void;
+  readonly onScroll: (px: number) => void;
 }) {
-  const { rows, hasMore, virtual, scroll, isLocal, checked, onCheck, onFocus } = props;
+  const { rows, hasMore, virtual, scroll, isLocal, checked, onCheck, onFocus, onScroll } = props;
   const now = useNow();
   return (
-    <div ref={scroll} className="min-h-0 flex-1 overflow-auto" data-testid="sessions">
+    <div
+      ref={scroll}
+      onScroll={(event) => onScroll(event.currentTarget.scrollTop)}
+      className="min-h-0 flex-1 overflow-auto bg-panel"
+      data-testid="sessions"
+    >
       <ul aria-label="Sessions" className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((item) => {
           const session = rows[item.index];
@@ -86,16 +108,16 @@ export function SessionRows(props: {
               key={item.key}
               aria-setsize={hasMore ? -1 : rows.length}
               aria-posinset={item.index + 1}
-              className="absolute inset-x-0 top-0 flex items-stretch border-b border-line"
+              className={`absolute inset-x-0 top-0 flex items-stretch border-b border-line ${checked.has(session.sessionId) ? "bg-accent-ground" : ""}`}
               style={{ height: ROW_PX, transform: `translateY(${item.start}px)` }}
             >
-              <label className="flex shrink-0 items-center px-2">
+              <label className="flex w-11 shrink-0 items-center justify-center md:pl-3">
                 <input
                   type="checkbox"
                   aria-label={`Select ${brief(session.agent, 80)} ${session.sessionId}`}
                   checked={checked.has(session.sessionId)}
                   onChange={() => onCheck(session.sessionId)}
-                  className="size-6 accent-accent"
+                  className="size-5 accent-accent"
                 />
               </label>
               <Row session={session} onFocus={onFocus} isLocal={isLocal} now={now} />
@@ -107,7 +129,37 @@ export function SessionRows(props: {
   );
 }
 
-/** Rows of sessions that did not change are not rendered again. */
+/** The columns, by the classes of their widths. */
+const COLUMNS = {
+  status: "w-44 shrink-0 truncate lg:w-48",
+  agent: "w-28 shrink-0 truncate lg:w-36",
+  title: "min-w-0 flex-1",
+  cost: "w-24 shrink-0 truncate text-right",
+  started: "w-24 shrink-0 text-right max-lg:hidden",
+  changed: "w-24 shrink-0 text-right",
+};
+
+/** The names of the columns, over the rows of a wide window. */
+export function ColumnNames(props: { readonly children: ReactNode }) {
+  return (
+    <div className="flex min-h-8 items-center border-b border-line text-sm text-soft">
+      <label className="flex shrink-0 items-center justify-center gap-3 max-md:px-3 md:w-11 md:pl-3">
+        {props.children}
+        <span className="md:sr-only">Select all rows that are read</span>
+      </label>
+      <div aria-hidden className="flex min-w-0 flex-1 gap-3 px-3 py-1.5 max-md:hidden">
+        <span className={COLUMNS.status}>State</span>
+        <span className={COLUMNS.agent}>Agent</span>
+        <span className={COLUMNS.title}>Title</span>
+        <span className={COLUMNS.cost}>Cost</span>
+        <span className={COLUMNS.started}>Started</span>
+        <span className={COLUMNS.changed}>Changed</span>
+      </div>
+    </div>
+  );
+}
+
+/** Rows of sessions that did not change are not rendered again. On a phone the title has a line of its own. */
 const Row = memo(function Row(props: {
   readonly session: Session;
   readonly onFocus: (sessionId: string) => void;
@@ -115,35 +167,50 @@ const Row = memo(function Row(props: {
   readonly now: number;
 }) {
   const { session, onFocus, isLocal, now } = props;
-  const { sessionId, title, agent, updatedAt, depth, children } = session;
+  const { sessionId, title, agent, createdAt, updatedAt, depth, children } = session;
   const { cost, below } = spentTexts(session);
   const why = whyText(session, isLocal);
+  const about = why === "" && children > 0 ? count(children, "child", "children") : brief(why, 300);
   return (
     <Link
       to="/sessions/$id"
       params={{ id: sessionId }}
       data-session={sessionId}
       onFocus={() => onFocus(sessionId)}
-      className="block h-full min-w-0 flex-1 px-3 py-1.5 -outline-offset-2 hover:bg-raised focus:bg-raised"
+      className="flex h-full min-w-0 flex-1 items-center gap-x-3 px-3 -outline-offset-2 hover:bg-raised focus:bg-raised max-md:flex-wrap max-md:content-center max-md:pl-0"
     >
-      <span className="flex items-baseline gap-3">
-        <span className="w-52 shrink-0 truncate max-sm:w-auto max-sm:max-w-2/5">
-          <StatusMark session={session} />
+      <span className={`${COLUMNS.status} max-md:order-3 max-md:w-auto max-md:max-w-2/5`}>
+        <StatusMark session={session} />
+      </span>
+      <span
+        className={`${COLUMNS.agent} max-md:order-4 max-md:w-auto max-md:min-w-0 max-md:flex-1 max-md:text-soft`}
+      >
+        {depth > 0 ? <span className="text-soft">{"└ "}</span> : null}
+        {brief(agent, 80)}
+      </span>
+      <span className={`${COLUMNS.title} max-md:order-1 max-md:basis-3/5`}>
+        <span className="block truncate font-medium">
+          {title === undefined ? about || sessionId : brief(title)}
         </span>
-        <span className="max-w-2/5 shrink-0 truncate font-medium">
-          {depth > 0 ? <span className="text-soft">{"└ "}</span> : null}
-          {brief(agent, 80)}
-        </span>
-        {title === undefined ? null : <span className="truncate">{brief(title)}</span>}
-        <span className="hidden truncate font-mono text-xs text-soft lg:inline">{sessionId}</span>
-        <span className="ml-auto shrink-0 text-soft" title={dateText(updatedAt)}>
-          {cost === "" ? "" : `${cost} · `}
-          {below === "" ? null : <span className="max-sm:hidden">{below} with those below · </span>}
-          {ago(updatedAt, now)}
+        <span className="flex gap-3 text-sm text-soft max-md:hidden">
+          {title === undefined || about === "" ? null : <span className="min-w-0 truncate">{about}</span>}
+          <span className="font-mono text-xs leading-5 max-xl:sr-only">{sessionId}</span>
         </span>
       </span>
-      <span className="block truncate text-sm text-soft sm:pl-55">
-        {why === "" ? (children > 0 ? count(children, "child", "children") : " ") : brief(why, 300)}
+      <span className={`${COLUMNS.cost} max-md:order-5 max-md:w-auto max-md:text-soft`}>
+        {cost}
+        {below === "" ? null : (
+          <span className="block truncate text-xs text-soft max-md:hidden">{below} with those below</span>
+        )}
+      </span>
+      <span className={`${COLUMNS.started} text-soft`} title={dateText(createdAt)}>
+        {ago(createdAt, now)}
+      </span>
+      <span
+        className={`${COLUMNS.changed} text-soft max-md:order-2 max-md:w-auto`}
+        title={dateText(updatedAt)}
+      >
+        {ago(updatedAt, now)}
       </span>
     </Link>
   );

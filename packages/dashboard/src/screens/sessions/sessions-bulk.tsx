@@ -2,9 +2,10 @@
 //
 // Sessions are changed one by one. A session that could not be changed stays selected, with the reason.
 
-import { useRef, useState, type RefObject } from "react";
+import { useRef, useState, type ReactNode, type RefObject } from "react";
 import { call, toError } from "../../api/client.ts";
 import { isEnded, type Session } from "../../api/types.ts";
+import { Dialog } from "../../design/surfaces.tsx";
 import { Button } from "../../parts/parts.tsx";
 import { RaiseBudget, type RaisedBudget } from "../../parts/raise-budget.tsx";
 import { shown } from "../../parts/text.ts";
@@ -14,9 +15,11 @@ export function BulkActions(props: {
   readonly sessions: readonly Session[];
   /** Called with the sessions that could not be changed. */
   readonly onDone: (left: readonly Session[]) => void;
+  /** The choice of more sessions. */
+  readonly children: ReactNode;
 }) {
-  const { sessions, onDone } = props;
-  const { changeEach, isBusy, failures } = useBulkChange(onDone);
+  const { sessions, onDone, children } = props;
+  const { changeEach, isBusy, changed, failures } = useBulkChange(onDone);
   const sure = useRef<HTMLDialogElement>(null);
   const raise = useRef<HTMLDialogElement>(null);
   if (sessions.length === 0) return null;
@@ -29,11 +32,14 @@ export function BulkActions(props: {
   return (
     <section
       aria-label="Selected sessions"
-      className="flex flex-wrap items-center gap-2 border-b border-line bg-panel px-3 py-2"
+      className="flex flex-wrap items-center gap-2 border-b border-line bg-panel px-4 py-2 md:px-6"
     >
       <span className="font-medium">
-        {sessions.length} selected{ended === 0 ? "" : `, ${ended} of them ended`}
+        {sessions.length.toLocaleString()} selected
+        {ended === 0 ? "" : `, ${ended.toLocaleString()} of them ended`}
       </span>
+      {isBusy ? <output className="text-soft">{changed.toLocaleString()} changed…</output> : null}
+      {children}
       <Button isDisabled={isBusy || running.length === 0} onClick={() => post("pause", running)}>
         Pause
       </Button>
@@ -71,18 +77,23 @@ export function BulkActions(props: {
   );
 }
 
+const FAILURES_SHOWN = 5;
+
 function useBulkChange(onDone: (left: readonly Session[]) => void) {
   const [failures, setFailures] = useState<readonly string[]>([]);
   const [isBusy, setBusy] = useState(false);
+  const [changed, setChanged] = useState(0);
   /** @returns whether all were changed. */
   const changeEach = async (
     sessions: readonly Session[],
     change: (session: Session) => Promise<unknown>,
   ): Promise<boolean> => {
     setBusy(true);
+    setChanged(0);
     const left: Session[] = [];
     const failed: string[] = [];
-    for (const session of sessions) {
+    for (const [at, session] of sessions.entries()) {
+      setChanged(at);
       try {
         await change(session);
       } catch (error) {
@@ -91,14 +102,12 @@ function useBulkChange(onDone: (left: readonly Session[]) => void) {
       }
     }
     setBusy(false);
-    setFailures(failed);
+    setFailures(failed.slice(0, FAILURES_SHOWN));
     onDone(left);
     return left.length === 0;
   };
-  return { changeEach, isBusy, failures };
+  return { changeEach, isBusy, changed, failures };
 }
-
-const DIALOG = "m-auto max-w-lg rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-veil";
 
 interface DialogProps {
   readonly ref: RefObject<HTMLDialogElement | null>;
@@ -108,7 +117,7 @@ interface DialogProps {
 
 function CancelDialog({ ref, what, onCancel }: DialogProps & { readonly onCancel: () => void }) {
   return (
-    <dialog ref={ref} aria-label="Cancel the selected sessions" className={DIALOG}>
+    <Dialog ref={ref} title="Cancel the selected sessions">
       <p>Cancel {what} and everything below? Cancelled sessions cannot continue.</p>
       <div className="mt-4 flex gap-2">
         <Button
@@ -122,7 +131,7 @@ function CancelDialog({ ref, what, onCancel }: DialogProps & { readonly onCancel
         </Button>
         <Button onClick={() => ref.current?.close()}>Keep</Button>
       </div>
-    </dialog>
+    </Dialog>
   );
 }
 
@@ -136,7 +145,7 @@ function RaiseDialog({
   readonly onRaise: (budget: RaisedBudget) => Promise<boolean>;
 }) {
   return (
-    <dialog ref={ref} aria-label="Raise the limits of the selected sessions" className={DIALOG}>
+    <Dialog ref={ref} title="Raise the limits of the selected sessions">
       <p className="mb-3">Each of {what} gets this limit.</p>
       <RaiseBudget
         session={{}}
@@ -150,10 +159,10 @@ function RaiseDialog({
       <div className="mt-3">
         <Button onClick={() => ref.current?.close()}>Close</Button>
       </div>
-    </dialog>
+    </Dialog>
   );
 }
 
 function count(sessions: number): string {
-  return sessions === 1 ? "one session" : `${sessions} sessions`;
+  return sessions === 1 ? "one session" : `${sessions.toLocaleString()} sessions`;
 }

@@ -2,42 +2,54 @@
 
 import { Link, useSearch } from "@tanstack/react-router";
 import { useRef } from "react";
+import { ScreenHead } from "../../design/surfaces.tsx";
 import { Button, Command, Empty, Problem, useChecked } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { useAbout } from "../../parts/use-session.ts";
 import { Filters } from "./session-filters.tsx";
-import { SessionRows, useRowKeys, useVirtualRows } from "./session-rows.tsx";
+import { ColumnNames, SessionRows, useRowKeys, useVirtualRows } from "./session-rows.tsx";
+import { SavedViews, SessionViews } from "./session-views.tsx";
 import { BulkActions } from "./sessions-bulk.tsx";
 import { queryOf } from "./sessions-search.ts";
-import { useSessionList, useVisibleRows, type ReadSessions } from "./use-session-list.ts";
+import { SELECT_MAX, useSessionList, useVisibleRows, type ReadSessions } from "./use-session-list.ts";
 
 export function Sessions() {
   const search = useSearch({ from: "/sessions" });
   const isLocal = useAbout()?.isLocal ?? true;
   const sessions = useSessionList(queryOf(search));
-  const { list, rows, isRead, error } = sessions;
+  const { list, place, rows, isRead, error } = sessions;
   const { checked, check, setChecked } = useChecked();
   const scroll = useRef<HTMLDivElement>(null);
   const searchBox = useRef<HTMLInputElement>(null);
-  const virtual = useVirtualRows(rows, scroll);
+  const virtual = useVirtualRows(rows, scroll, place.px);
   useVisibleRows(sessions, virtual.getVirtualItems());
-  const onFocus = useRowKeys(rows, scroll, virtual);
+  const onFocus = useRowKeys(rows, scroll, virtual, place);
   useKeys({ "/": () => searchBox.current?.focus() });
   useKeys({ x: () => check((document.activeElement as HTMLElement | null)?.dataset["session"]) }, scroll);
   return (
     <div className="flex h-full flex-col">
-      <h1 className="sr-only">Sessions</h1>
-      <Filters search={search} isLocal={isLocal} searchBox={searchBox}>
-        <output className="self-center text-soft">
-          {rows.length.toLocaleString()}
-          {list.hasMore ? "+" : ""}
-        </output>
-      </Filters>
+      <div className="px-4 pt-4 md:px-6">
+        <ScreenHead
+          title="Sessions"
+          about={
+            <output>
+              {rows.length.toLocaleString()}
+              {list.hasMore ? "+" : ""}
+            </output>
+          }
+        >
+          <SavedViews search={search} />
+        </ScreenHead>
+      </div>
+      <Filters search={search} isLocal={isLocal} searchBox={searchBox} />
+      <SessionViews search={search} />
       <SearchedSessions sessions={sessions} />
       <BulkActions
         sessions={rows.filter(({ sessionId }) => checked.has(sessionId))}
         onDone={(left) => setChecked(new Set(left.map(({ sessionId }) => sessionId)))}
-      />
+      >
+        <SelectAll sessions={sessions} checked={checked} onSelect={(ids) => setChecked(new Set(ids))} />
+      </BulkActions>
       {error === undefined ? null : (
         <div className="p-3">
           <Problem error={error} />
@@ -46,18 +58,50 @@ export function Sessions() {
       {isRead && rows.length === 0 ? (
         <NoSessions isFiltered={Object.keys(search).length > 0} isAll={!list.hasMore} />
       ) : (
-        <SessionRows
-          rows={rows}
-          hasMore={list.hasMore}
-          virtual={virtual}
-          scroll={scroll}
-          isLocal={isLocal}
-          checked={checked}
-          onCheck={check}
-          onFocus={onFocus}
-        />
+        <>
+          <ColumnNames>
+            <input
+              type="checkbox"
+              checked={rows.length > 0 && checked.size >= rows.length}
+              onChange={({ target }) =>
+                setChecked(new Set(target.checked ? rows.map(({ sessionId }) => sessionId) : []))
+              }
+              className="size-5 accent-accent"
+            />
+          </ColumnNames>
+          <SessionRows
+            rows={rows}
+            hasMore={list.hasMore}
+            virtual={virtual}
+            scroll={scroll}
+            isLocal={isLocal}
+            checked={checked}
+            onCheck={check}
+            onFocus={onFocus}
+            onScroll={(px) => (place.px = px)}
+          />
+        </>
       )}
     </div>
+  );
+}
+
+/** Selects what the filters find beyond the rows that are read. */
+function SelectAll(props: {
+  readonly sessions: ReadSessions;
+  readonly checked: ReadonlySet<string>;
+  readonly onSelect: (ids: readonly string[]) => void;
+}) {
+  const { sessions, checked, onSelect } = props;
+  const { list, rows, readAll, isSearching } = sessions;
+  const isCut = list.hasMore && rows.length >= SELECT_MAX;
+  if (checked.size < rows.length || (!list.hasMore && !isCut)) return null;
+  return isCut ? (
+    <span className="text-soft">At most {SELECT_MAX.toLocaleString()} are selected at a time.</span>
+  ) : (
+    <Button isDisabled={isSearching} onClick={() => void readAll().then(onSelect)}>
+      {isSearching ? `Reading: ${rows.length.toLocaleString()}…` : "Select all that the filters find"}
+    </Button>
   );
 }
 
@@ -66,7 +110,7 @@ function SearchedSessions({ sessions }: { readonly sessions: ReadSessions }) {
   const { list, isNarrowed, isRead, searched, isSearching, searchOn } = sessions;
   if (!isNarrowed || !isRead) return null;
   return (
-    <div className="flex flex-wrap items-center gap-x-3 border-b border-line px-3 py-1.5 text-soft">
+    <div className="flex flex-wrap items-center gap-x-3 border-b border-line px-4 py-1.5 text-sm text-soft md:px-6">
       <span role="status">
         Text, label, end and cost have no index: {searched.toLocaleString()} sessions were read, the newest
         first{list.hasMore ? "" : ", which is all"}.

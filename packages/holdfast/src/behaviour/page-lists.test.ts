@@ -1,0 +1,85 @@
+// The lists of the page in a real browser. Sessions have counts, saved views and a choice of all.
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
+import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
+import { PageStand } from "../testing/page-stand.ts";
+
+let browser: Browser;
+let stand: PageStand;
+let page: Page;
+
+beforeAll(async () => {
+  if (CHROMIUM !== undefined) browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+});
+beforeEach(async ({ skip }) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  stand = await PageStand.open(browser);
+  page = stand.page;
+});
+afterEach(async () => {
+  if (CHROMIUM !== undefined) await stand.close();
+});
+
+test(
+  "sessions are counted, chosen beyond what is read, and found again at their place",
+  ofCampaign,
+  async () => {
+    const { ask } = await stand.openCoordinator();
+    const sessions = 230;
+    for (let at = 0; at < sessions; at += 23)
+      await Promise.all(Array.from({ length: 23 }, () => ask("sessions", { agent: "greeter" })));
+    const { sessionId: stopped } = await ask("sessions", { agent: "greeter", title: "Stop <i>me" });
+    await ask(`sessions/${stopped}/cancel`, { mode: "hard" });
+    await page.keyboard.press("s");
+    const list = page.getByTestId("sessions");
+    await list.getByText("Stop <i>me").waitFor();
+    const statuses = page.getByRole("navigation", { name: "Statuses" });
+    await statuses.getByRole("link", { name: `submitted ${sessions}` }).waitFor();
+    await stand.check("sessions");
+
+    // A choice of all that the filters find, and not of what they leave out.
+    await statuses.getByRole("link", { name: /^submitted/ }).click();
+    await list.getByText("Stop <i>me").waitFor({ state: "detached" });
+    await page.getByLabel("Select all rows that are read").check();
+    const chosen = page.getByRole("region", { name: "Selected sessions" });
+    await chosen.getByText("200 selected").waitFor();
+    await chosen.getByRole("button", { name: "Select all that the filters find" }).press("Enter");
+    await chosen.getByText(`${sessions} selected`).waitFor();
+    await stand.check("sessions-selected");
+    await chosen.getByRole("button", { name: "Select none" }).press("Enter");
+
+    // A view keeps the filters under a name, over a reload.
+    await page.getByRole("button", { name: "Views" }).press("Enter");
+    await page.getByLabel("Name of the view").fill("what <b>waits");
+    await page.keyboard.press("Enter");
+    await stand.follow("sessions");
+    await list.getByText("Stop <i>me").waitFor();
+    await page.getByRole("button", { name: "Views" }).press("Enter");
+    await stand.check("sessions-views");
+    await page
+      .getByRole("dialog")
+      .getByRole("link", { name: /what <b>waits/ })
+      .press("Enter");
+    await list.getByText("Stop <i>me").waitFor({ state: "detached" });
+    expect(new URL(page.url()).searchParams.get("status")).toBe("submitted");
+
+    // The place is kept for when the person comes back, and keys go on from there.
+    await list.evaluate((element) => (element.scrollTop = 3_000));
+    const row = list.getByRole("link").nth(20);
+    const id = (await row.getAttribute("data-session"))!;
+    await row.press("Enter");
+    await page.getByRole("tab", { name: "timeline" }).waitFor();
+    await page.goBack();
+    await list.locator(`a[data-session="${id}"]`).waitFor();
+    expect(await list.evaluate((element) => element.scrollTop)).toBeGreaterThan(2_000);
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    await expect.poll(() => page.evaluate("document.activeElement.dataset.session")).toBe(id);
+    expect(stand.trouble).toEqual([]);
+  },
+);
