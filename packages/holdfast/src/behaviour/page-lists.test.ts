@@ -1,4 +1,5 @@
-// The lists of the page in a real browser. Sessions have counts, saved views and a choice of all.
+// The lists of the page in a real browser. Sessions have counts, saved views and a choice of all. Agents say
+// what they did, and schedules are made and edited.
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -80,6 +81,53 @@ test(
     await page.keyboard.press("j");
     await page.keyboard.press("k");
     await expect.poll(() => page.evaluate("document.activeElement.dataset.session")).toBe(id);
+    expect(stand.trouble).toEqual([]);
+  },
+);
+
+test(
+  "agents say what they did in the last day, and a schedule is made and edited on the page",
+  ofCampaign,
+  async () => {
+    const coordinator = await stand.openCoordinator();
+    const { ask } = coordinator;
+    await stand.startRunner(coordinator, "box");
+    await ask("sessions", { agent: "spender", input: { calls: 1 } });
+    await ask("sessions", { agent: "breaker" });
+    await page.keyboard.press("g");
+    const agent = (name: string) => page.getByRole("article", { name });
+    await agent("spender").getByText("$0.04").waitFor({ timeout: 60_000 });
+    await agent("spender").getByText("1 run").waitFor();
+    await agent("breaker").getByText("1 failed").waitFor({ timeout: 60_000 });
+    await agent("talker").getByText("no run").waitFor();
+    await stand.check("agents");
+
+    await page.keyboard.press("S");
+    await page.getByRole("button", { name: "New schedule" }).press("Enter");
+    await page.getByRole("button", { name: "Make the schedule" }).press("Enter");
+    await page.getByText("An agent is required").waitFor();
+    await page.getByText("The times are required").waitFor();
+    await stand.check("schedule-form");
+    await page.getByLabel("Name", { exact: true }).fill("nightly");
+    await page.getByLabel("Agent", { exact: true }).selectOption("talker");
+    await page.getByLabel("Times").fill("99 3 * * *");
+    await page.getByLabel("Time zone").fill("UTC");
+    await page.getByLabel("Input").fill("the <b>report");
+    await page.getByRole("button", { name: "Make the schedule" }).press("Enter");
+    await page.getByRole("alert").first().waitFor();
+    await page.getByLabel("Times").fill("0 3 * * *");
+    await page.getByText("every day at 03:00").waitFor();
+    await page.getByRole("button", { name: "Make the schedule" }).press("Enter");
+    const card = page.getByRole("article", { name: "nightly" });
+    await card.getByText("every day at 03:00").waitFor();
+
+    await card.getByRole("button", { name: "Edit" }).press("Enter");
+    await page.getByLabel("Times").fill("30 6 * * 1");
+    await page.getByRole("button", { name: "Save" }).press("Enter");
+    await card.getByText("every Monday at 06:30").waitFor();
+    expect((await ask("schedules")).schedules).toMatchObject([
+      { cron: "30 6 * * 1", timeZone: "UTC", start: { agent: "talker", input: "the <b>report" } },
+    ]);
     expect(stand.trouble).toEqual([]);
   },
 );

@@ -4,7 +4,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import type { AgentFiles, ReportedFile, ReportedServer } from "../../api/types.ts";
-import { Command, Empty, Problem, Reading } from "../../parts/parts.tsx";
+import { Chip, type Tone } from "../../design/surfaces.tsx";
+import { Command, Empty, Problem, Reading, ScreenBody } from "../../parts/parts.tsx";
 import { shown } from "../../parts/text.ts";
 
 const REFRESH_MS = 5_000;
@@ -28,16 +29,13 @@ export function AgentFilesScreen() {
       </Empty>
     );
   return (
-    <div className="h-full overflow-auto" tabIndex={0} role="region" aria-label="Agent files">
-      <h1 className="sr-only">Agents</h1>
-      <div className="mx-auto max-w-4xl space-y-6 p-3">
-        <Files title="Agents" files={agents} />
-        <Files title="Skills" files={skills} />
-        <Servers servers={servers} />
-        <Files title="Files of MCP servers" files={mcpFiles} />
-        <Files title="Hooks" files={hookFiles} />
-      </div>
-    </div>
+    <ScreenBody title="Agent files">
+      <Files title="Agents" files={agents} />
+      <Files title="Skills" files={skills} />
+      <Servers servers={servers} />
+      <Files title="Files of MCP servers" files={mcpFiles} />
+      <Files title="Hooks" files={hookFiles} />
+    </ScreenBody>
   );
 }
 
@@ -57,19 +55,19 @@ function Files({ title, files }: { readonly title: string; readonly files: reado
   );
 }
 
-const COLOURS: Readonly<Record<string, string>> = {
-  loaded: "text-good",
-  usable: "text-good",
-  honoured: "text-good",
-  mapped: "text-busy",
-  hidden: "text-warn",
-  untrusted: "text-warn",
-  unapproved: "text-warn",
-  ignored: "text-warn",
+const TONES: Readonly<Record<string, Tone>> = {
+  loaded: "good",
+  usable: "good",
+  honoured: "good",
+  mapped: "busy",
+  hidden: "warn",
+  untrusted: "warn",
+  unapproved: "warn",
+  ignored: "warn",
 };
 
 function Verdict({ word }: { readonly word: string }) {
-  return <span className={`font-medium ${COLOURS[word] ?? "text-bad"}`}>{shown(word)}</span>;
+  return <Chip tone={TONES[word] ?? "bad"}>{shown(word)}</Chip>;
 }
 
 function FileReport({ file }: { readonly file: ReportedFile }) {

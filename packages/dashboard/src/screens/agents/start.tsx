@@ -10,6 +10,7 @@ import { call } from "../../api/client.ts";
 import { formOf } from "../../api/input-form.ts";
 import type { StartableAgent, StartableAgents } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
+import { ScreenHead } from "../../design/surfaces.tsx";
 import { Command, Empty, Problem, Reading } from "../../parts/parts.tsx";
 import { shown } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
@@ -82,7 +83,7 @@ export function StartScreen() {
   return (
     <div className="h-full overflow-auto">
       <div className="mx-auto max-w-2xl space-y-4 p-4">
-        <h1 className="text-lg font-semibold">Start a session</h1>
+        <ScreenHead title="Start a session" />
         <Labelled label="Agent" id="agent">
           <select
             id="agent"

@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { unofferedAgents, type PlainItem } from "@holdfast/proto/view";
 import { call } from "../../api/client.ts";
+import { THING } from "../../design/surfaces.tsx";
 import { Problem } from "../../parts/parts.tsx";
 import { shown } from "../../parts/text.ts";
 import { REFRESH_MS, useRunners } from "../../api/use-runners.ts";
@@ -23,11 +24,11 @@ export function UnofferedAgents() {
   const agents = unofferedAgents(catalogue.data.items ?? [], runners.data.runners);
   if (agents.length === 0) return null;
   return (
-    <section aria-label="Pushed agents that no runner offers" className="mx-auto max-w-4xl p-3">
+    <section aria-label="Pushed agents that no runner offers" className="pt-2">
       <h2 className="mb-2 font-semibold">Pushed agents that no runner offers in their current version</h2>
       <ul className="space-y-3">
         {agents.map(({ name, reasons }) => (
-          <li key={name} className="rounded-lg border border-line bg-panel p-4">
+          <li key={name} className={THING}>
             <h3 className="font-semibold">{shown(name)}</h3>
             {reasons.map((reason) => (
               <p key={reason} className="mt-1 break-words text-soft">

@@ -3,6 +3,7 @@
 import { costText, exactUsdText, usdText } from "@holdfast/proto/view";
 import { Link } from "@tanstack/react-router";
 import type { Inbox } from "../../api/open-items.ts";
+import type { Session } from "../../api/types.ts";
 import { Card, Meter } from "../../design/surfaces.tsx";
 import { useNow } from "../../parts/parts.tsx";
 import { brief, count, dateText, until } from "../../parts/text.ts";
@@ -14,11 +15,9 @@ const AGENTS = 4;
 export function CostToday(props: { readonly inbox: Inbox | undefined; readonly reads: HomeReads }) {
   const { inbox, reads } = props;
   const { costs, working } = reads;
-  const now = useNow(30_000);
   const waiting = inbox?.items.map(({ session }) => session) ?? [];
   const open = new Map([...(working.data?.sessions ?? []), ...waiting].map((each) => [each.sessionId, each]));
   const budgets = openBudgets([...open.values()].filter(({ endedAt }) => endedAt === undefined));
-  const pools = usedUpPools([...open.values()]);
   return (
     <Card
       title="Cost today"
@@ -57,7 +56,17 @@ export function CostToday(props: { readonly inbox: Inbox | undefined; readonly r
           ))}
         </ul>
       )}
-      {pools.map(({ pool, sessions, resetsAt, continues }) => (
+      <UsedUp sessions={[...open.values()]} />
+    </Card>
+  );
+}
+
+/** The usage limits that sessions wait for, with their reset. */
+export function UsedUp({ sessions: all }: { readonly sessions: readonly Session[] }) {
+  const now = useNow(30_000);
+  return (
+    <>
+      {usedUpPools(all).map(({ pool, sessions, resetsAt, continues }) => (
         <p key={pool} className="mt-2 text-sm text-warn">
           The usage limit of {brief(pool, 80)} is reached, and{" "}
           {count(sessions, "session waits", "sessions wait")} for it.{" "}
@@ -71,6 +80,6 @@ export function CostToday(props: { readonly inbox: Inbox | undefined; readonly r
           )}
         </p>
       ))}
-    </Card>
+    </>
   );
 }

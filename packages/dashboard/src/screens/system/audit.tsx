@@ -10,6 +10,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useRef } from "react";
 import { ApiError, call } from "../../api/client.ts";
 import type { AuditPage, AuditRow, NamedSecret } from "../../api/types.ts";
+import { Chip } from "../../design/surfaces.tsx";
 import { LongText } from "../../parts/long-text.tsx";
 import { Button, Command, Empty, Problem, ScreenBody, useNow } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
@@ -34,8 +35,8 @@ export function AuditScreen() {
     );
   return (
     <ScreenBody title="Audit and secrets">
-      <Secrets isLocal={about.isLocal} />
       <Rows />
+      <Secrets isLocal={about.isLocal} />
     </ScreenBody>
   );
 }
@@ -76,9 +77,9 @@ function Rows() {
           onKeyDown={(event) => {
             if (event.key === "Escape") event.currentTarget.blur();
           }}
-          className="min-w-40 flex-1 field"
+          className="field min-w-40 flex-1"
         />
-        <output className="text-soft">
+        <output className="text-soft max-sm:basis-full">
           {text === "" ? "" : `${found.length.toLocaleString()} of `}
           {read}
           {hasNextPage ? ", and there are older ones" : ", which is all"}
@@ -93,7 +94,7 @@ function Rows() {
             : "No row that was read has this text."}
         </p>
       ) : (
-        <ul aria-label="Rows" className="rounded-lg border border-line bg-panel px-3">
+        <ul aria-label="Rows" className="rounded-lg border border-line bg-panel px-4 shadow-sm">
           {found.map((row) => (
             <Row key={row.seq} row={row} />
           ))}
@@ -117,11 +118,11 @@ function Row({ row }: { readonly row: AuditRow }) {
   const [, sessionId] = /^session:(.+)$/.exec(object) ?? [];
   return (
     <li className="flex flex-wrap items-baseline gap-x-3 border-b border-line py-1.5 [contain-intrinsic-size:auto_2.2rem] [content-visibility:auto] last:border-b-0">
-      <span className="w-24 shrink-0 text-soft" title={dateText(at)}>
-        {ago(at, now)}
+      <span className="w-48 shrink-0 text-soft max-sm:w-auto" title={ago(at, now)}>
+        {dateText(at)}
       </span>
       <span className="font-medium break-all">{brief(actor, 120)}</span>
-      <span>{brief(action, 120)}</span>
+      <Chip>{brief(action, 120)}</Chip>
       {sessionId === undefined ? (
         <span className="break-all text-soft">{brief(object, 200)}</span>
       ) : (
@@ -150,6 +151,9 @@ function Answered({ question, answer }: RecordedAnswer) {
       <summary className="min-h-6 truncate text-soft">
         answered <span className="font-medium text-text">{brief(answerText(answer), 120)}</span> to{" "}
         {brief(visibleText(prompt), 160)}
+        {action === undefined ? null : (
+          <span className="font-mono text-text"> {brief(visibleText(action), 160)}</span>
+        )}
       </summary>
       <div className="mt-1 rounded-md bg-raised p-3">
         {tool === undefined ? null : (

@@ -6,6 +6,7 @@
 
 import {
   costText,
+  NO_COST,
   sumCosts,
   totalText,
   type CostSum,
@@ -19,6 +20,8 @@ import { call } from "../../api/client.ts";
 import { Card } from "../../design/surfaces.tsx";
 import { Button, Command, Empty, Problem, Reading, ScreenBody } from "../../parts/parts.tsx";
 import { brief, count } from "../../parts/text.ts";
+import { UsedUp } from "../home/cost-today.tsx";
+import { useInbox } from "../inbox/use-inbox.ts";
 
 const Chart = lazy(() => import("./cost-chart.tsx"));
 
@@ -42,6 +45,7 @@ const SPANS = [
 
 export function CostsScreen() {
   const [span, setSpan] = useState("30");
+  const { data: inbox } = useInbox();
   const { costs, error, hasNextPage, isFetching, fetchNextPage } = useCosts();
   const sums = useMemo(() => sumCosts(costs ?? [], firstDay(span)), [costs, span]);
   if (costs === undefined)
@@ -58,6 +62,7 @@ export function CostsScreen() {
     <ScreenBody title="Costs">
       {error === null ? null : <Problem error={error} />}
       <Total sums={sums} span={span} onSpan={setSpan} />
+      <UsedUp sessions={inbox?.items.map(({ session }) => session) ?? []} />
       <p className="text-soft">
         <Uncounted sums={sums} sessions={costs.length} hasOlder={hasNextPage} />{" "}
         {hasNextPage ? (
@@ -129,6 +134,12 @@ function Total(props: {
     <div className="flex flex-wrap items-baseline gap-x-4 gap-y-2">
       <p className="text-2xl font-semibold" data-testid="total">
         {totalText(sums)}
+      </p>
+      <p className="text-soft">
+        today{" "}
+        <span className="font-semibold text-text">
+          {costText(sums.days.find(({ name }) => name === firstDay("1"))?.cost ?? NO_COST) || "$0.00"}
+        </span>
       </p>
       <p className="text-soft">
         {count(calls, "call")}, {count(inputTokens, "token")} in, {outputTokens.toLocaleString()} out

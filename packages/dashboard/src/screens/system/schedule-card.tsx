@@ -6,12 +6,16 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { call } from "../../api/client.ts";
 import type { About, Schedule, Session } from "../../api/types.ts";
+import { THING } from "../../design/surfaces.tsx";
 import { LongText } from "../../parts/long-text.tsx";
 import { Button, Problem, ScrollBox, SureButton, useNow } from "../../parts/parts.tsx";
 import { ago, dateText, json, shown, until } from "../../parts/text.ts";
 import { sessionPath, useRequest, useRequestKey } from "../../parts/use-session.ts";
+import { cronWords } from "./cron-words.ts";
+import { ScheduleForm } from "./schedule-form.tsx";
 
 export function ScheduleCard(props: {
   readonly schedule: Schedule;
@@ -21,6 +25,8 @@ export function ScheduleCard(props: {
   const { schedule, about, onChange } = props;
   const { scheduleId, cron, timeZone, owner, isPaused = false } = schedule;
   const { run, isBusy, error } = useRequest();
+  const [isEdited, setEdited] = useState(false);
+  const words = cronWords(cron);
   const path = `/v1/schedules/${encodeURIComponent(scheduleId)}`;
   const change = (method: "POST" | "DELETE", at: string): void =>
     void run(async () => {
@@ -28,18 +34,37 @@ export function ScheduleCard(props: {
       onChange();
     });
   return (
-    <article aria-label={shown(scheduleId)} className="rounded-lg border border-line bg-panel p-4">
+    <article aria-label={shown(scheduleId)} className={THING}>
       <header className="flex flex-wrap items-baseline gap-x-3">
         <h2 className="font-semibold">{shown(scheduleId)}</h2>
-        <span className="font-mono">{shown(cron)}</span>
-        <span className="text-soft">{shown(timeZone)}</span>
+        {words === "" ? null : <span>{words}</span>}
+        <span className="font-mono text-sm text-soft">{shown(cron)}</span>
+        <span className="text-sm text-soft">{shown(timeZone)}</span>
         {owner === undefined ? null : <span className="text-soft">of {shown(owner)}</span>}
       </header>
       <Action schedule={schedule} />
       <Times schedule={schedule} />
       <Payload schedule={schedule} />
+      {isEdited ? (
+        <div className="mt-3">
+          <ScheduleForm
+            schedule={schedule}
+            taken={[]}
+            onCancel={() => setEdited(false)}
+            onDone={() => {
+              setEdited(false);
+              onChange();
+            }}
+          />
+        </div>
+      ) : null}
       <div className="mt-3 flex flex-wrap items-center gap-2">
         <DoNow schedule={schedule} about={about} />
+        {isEdited || !isOwnOf(about, schedule) ? null : (
+          <Button icon="edit" onClick={() => setEdited(true)}>
+            Edit
+          </Button>
+        )}
         <Button
           isDisabled={isBusy}
           onClick={() => change("POST", `${path}/${isPaused ? "unpause" : "pause"}`)}
@@ -140,6 +165,11 @@ function Payload({ schedule }: ScheduleProps) {
   );
 }
 
+/** Whether the schedule is of the person who looks at it. */
+function isOwnOf({ kind, name }: About, { owner }: Schedule): boolean {
+  return owner === undefined ? kind === "admin" : owner === name && kind === "user";
+}
+
 /** Does at once what the schedule does. Its times stay as they are. */
 function DoNow({ schedule, about }: { readonly schedule: Schedule; readonly about: About }) {
   const { start, signal, owner } = schedule;
@@ -149,9 +179,9 @@ function DoNow({ schedule, about }: { readonly schedule: Schedule; readonly abou
   const queries = useQueryClient();
   const done = queries.getQueryData<string>(["done-now", schedule.scheduleId]);
   const say = (what: string): void => void queries.setQueryData(["done-now", schedule.scheduleId], what);
-  const isOwn = owner === undefined ? about.kind === "admin" : owner === about.name && about.kind === "user";
   // Done from here, its session would belong to the person who pressed.
-  if (!isOwn) return <p className="text-soft">Only {shown(owner ?? "an admin")} can do it now.</p>;
+  if (!isOwnOf(about, schedule))
+    return <p className="text-soft">Only {shown(owner ?? "an admin")} can do it now.</p>;
   if (start !== undefined && about.isLocal)
     return <p className="text-soft">A terminal starts its agent now: this page starts no process.</p>;
   const doNow = async (): Promise<void> => {
