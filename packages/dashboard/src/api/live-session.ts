@@ -2,7 +2,14 @@
 //
 // Many events of one turn of the browser are one change, so that a fast session does not stall the page.
 
-import { EventReader, JournalRows, TimelineBuilder, type PlainRecord } from "@holdfast/proto/view";
+import {
+  EventReader,
+  JournalRows,
+  TimelineBuilder,
+  WorkItems,
+  WorkProgress,
+  type PlainRecord,
+} from "@holdfast/proto/view";
 import { call, toError, watchSession } from "./client.ts";
 import type { Entry, JournalRecord, Session } from "./types.ts";
 
@@ -11,6 +18,9 @@ export interface LiveState {
   readonly timeline: TimelineBuilder;
   readonly journal: JournalRows;
   readonly entries: readonly Entry[];
+  /** The entries as the work that was done. */
+  readonly work: WorkItems;
+  readonly progress: WorkProgress;
   /** Ids of the signals that the agent has taken. */
   readonly taken: ReadonlySet<string>;
   /** Why there is nothing new: the server is away, or has refused. */
@@ -44,6 +54,8 @@ export class LiveSession {
       timeline: new TimelineBuilder(),
       journal: new JournalRows(sessionId),
       entries: [],
+      work: new WorkItems(),
+      progress: new WorkProgress(),
       taken: this.#taken,
       error: undefined,
     };
@@ -61,6 +73,7 @@ export class LiveSession {
       onEvent: ({ record, session }) => {
         if (record !== undefined) this.#record(record as JournalRecord);
         if (session !== undefined) this.#change({ session: session as Session });
+        this.#endTimeline();
       },
     }).catch((error: unknown) => this.#change({ error: toError(error) }));
   }
@@ -69,11 +82,19 @@ export class LiveSession {
     this.#abort.abort();
   }
 
+  /** The journal of a session that was cancelled need not say that its waits have ended. */
+  #endTimeline(): void {
+    const { session } = this.state;
+    if (session?.endedAt !== undefined && session.nextSeq <= this.#records)
+      this.state.timeline.end(session.endedAt);
+  }
+
   #record(record: JournalRecord): void {
     this.#records++;
     const payload = record.payload === undefined ? undefined : (JSON.parse(record.payload) as unknown);
     const event = this.#events.event(record as unknown as PlainRecord, payload);
     this.state.timeline.add(event);
+    this.state.progress.event(event);
     for (const id of record.signalIds ?? []) this.#taken.add(id);
     if (record.signalId !== undefined) this.#taken.add(record.signalId);
     this.state.journal.add(event);
@@ -95,6 +116,7 @@ export class LiveSession {
         const { entries } = await call<{ readonly entries: readonly Entry[] }>("GET", path);
         if (entries.length === 0) break;
         this.#entries = [...this.#entries, ...entries];
+        for (const entry of entries) this.state.work.add(entry);
         this.#change({});
       }
     } catch (error) {

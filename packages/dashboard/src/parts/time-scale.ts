@@ -11,6 +11,8 @@ export interface Span {
 export interface TimeScale {
   /** The place of a moment, from 0 to 1. */
   readonly place: (at: number) => number;
+  /** The moment at a place. */
+  readonly momentAt: (place: number) => number;
   /** The idle times that were folded, by their places. */
   readonly folds: readonly { readonly at: number; readonly ms: number }[];
 }
@@ -52,5 +54,13 @@ export function timeScale(busy: readonly Span[], whole: Span): TimeScale {
     const there = before.length + (after.length - before.length) * Math.max(0, Math.min(1, part));
     return Math.max(0, Math.min(1, there / total));
   };
-  return { place, folds: folded.map((fold) => ({ at: fold.at / total, ms: fold.ms })) };
+  const momentAt = (there: number): number => {
+    const wanted = there * total;
+    const after = points.findIndex((point) => point.length >= wanted);
+    const end = points[after] ?? points.at(-1)!;
+    const begin = points[after - 1] ?? end;
+    const part = end.length === begin.length ? 1 : (wanted - begin.length) / (end.length - begin.length);
+    return begin.at + (end.at - begin.at) * part;
+  };
+  return { place, momentAt, folds: folded.map((fold) => ({ at: fold.at / total, ms: fold.ms })) };
 }

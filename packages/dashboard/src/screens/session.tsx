@@ -7,7 +7,7 @@ import { useKeys } from "../parts/shell.tsx";
 import { useLiveSession } from "../parts/use-session.ts";
 import { Conversation } from "./conversation.tsx";
 import { SessionHead } from "./session-head.tsx";
-import { Timeline } from "./timeline.tsx";
+import { Timeline } from "./timeline/timeline.tsx";
 import { Tree } from "./tree.tsx";
 import { SESSION_ID } from "../parts/palette.tsx";
 

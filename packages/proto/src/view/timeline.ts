@@ -10,7 +10,7 @@
 // segment begins with a delivery.
 
 import { addUsage, NO_COST, type Cost } from "./cost.ts";
-import { viewCall } from "./journal/call.ts";
+import { subjectOfTool } from "./journal/call.ts";
 import type { JournalEvent, PlainError, PlainUsage, RecordType } from "./journal-event.ts";
 import { AGENT_REPORT } from "./wait.ts";
 
@@ -70,6 +70,8 @@ export interface TimelineTurn {
   readonly items: TimelineItem[];
   readonly marks: TimelineMark[];
 }
+
+const SUBJECT_CHARS = 300;
 
 /** The types of events that are delivered to the agent. */
 const DELIVERIES: ReadonlySet<RecordType> = new Set<RecordType>([
@@ -202,13 +204,13 @@ export class TimelineBuilder {
 
   #begin(turn: TimelineTurn, event: JournalEvent, type: TimelineItem["type"], name: string): void {
     const attempts: TimelineAttempt[] = [{ attempt: 1, startedAt: this.#at, outcome: "running" }];
-    const subject = type === "task" ? subjectOf(name, event.input) : undefined;
+    const subject = type === "task" ? subjectOfTool(name, event.input) : undefined;
     const child = type === "signal" ? this.#children.get(endOfChild(name)) : undefined;
     const item: TimelineItem = {
       id: event.id ?? -1,
       type,
       name,
-      ...(subject !== undefined && { subject }),
+      ...(subject !== undefined && { subject: subject.slice(0, SUBJECT_CHARS) }),
       ...(child !== undefined && { child }),
       seq: event.seq,
       startedAt: this.#at,
@@ -304,13 +306,4 @@ function numberOf(id: string): string {
 /** The number of the child whose end a signal tells. */
 function endOfChild(name: string): string {
   return /^child-end:(\d+)$/.exec(name)?.[1] ?? "";
-}
-
-const SUBJECT_CHARS = 300;
-
-/** Only what calls of tools name so; other inputs are seen when somebody opens the task. */
-function subjectOf(kind: string, input: unknown): string | undefined {
-  const { verb, subject } = viewCall(kind, input);
-  const isKnown = verb !== kind && subject !== "" && !subject.startsWith("{");
-  return isKnown ? subject.slice(0, SUBJECT_CHARS) : undefined;
 }

@@ -74,18 +74,30 @@ export function viewCall(name: string, input: unknown): CallView {
   };
 }
 
+/** The command, path or address of a call of a tool that the table has. Only what a call names so, and cheap. */
+export function subjectOfTool(name: string, input: unknown): string | undefined {
+  if (!VERBS.some(([, names]) => names.test(name.toLowerCase()))) return undefined;
+  return namedSubject(fieldsOf(input));
+}
+
 /** `mcp__github__create_issue` is the tool `create_issue` of the server `github`. */
 function toolName(name: string): string {
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
   return server === undefined ? name : `${server}: ${tool}`;
 }
 
-function subjectOf(fields: Fields, input: unknown): string {
+function namedSubject(fields: Fields): string | undefined {
   for (const name of SUBJECTS) {
     const value = fields[name];
     if (typeof value === "string" && value !== "") return value;
     if (isTexts(value) && value.length > 0) return value.join(" ");
   }
+  return undefined;
+}
+
+function subjectOf(fields: Fields, input: unknown): string {
+  const named = namedSubject(fields);
+  if (named !== undefined) return named;
   if (typeof input === "string") return input;
   const texts = Object.values(fields).filter((value) => typeof value === "string");
   if (texts.length === 1) return texts[0]!;
