@@ -96,6 +96,15 @@ export class InboxReader {
     };
   }
 
+  /** The items of one session. */
+  async readSession(
+    session: Session,
+    why: (session: Session) => string,
+    isLocal: boolean,
+  ): Promise<readonly OpenItem[]> {
+    return this.#itemsOf(session, why, isLocal);
+  }
+
   async #itemsOf(
     session: Session,
     why: (session: Session) => string,
@@ -137,10 +146,8 @@ export class InboxReader {
     return Promise.all(
       asked.map(async (wait): Promise<OpenItem> => {
         const question = (await this.#questionOf(session, wait.id)) ?? { prompt: wait.prompt ?? "" };
-        const { kind, prompt, tool, action, folder, details, lastingRule, askedBy } = viewQuestion(
-          question,
-          wait.answer,
-        );
+        const { kind, prompt, tool, action, editable, change, folder, details, lastingRule, askedBy } =
+          viewQuestion(question, wait.answer);
         return {
           ...common,
           wait,
@@ -149,6 +156,8 @@ export class InboxReader {
           what: visibleText(prompt),
           ...(tool === undefined ? {} : { tool }),
           ...(action === undefined ? {} : { action: visibleText(action) }),
+          ...(editable === undefined ? {} : { editable }),
+          ...(change === undefined ? {} : { change }),
           ...(folder === undefined ? {} : { folder }),
           ...(details === undefined ? {} : { details }),
           ...(lastingRule === undefined ? {} : { lastingRule: visibleText(lastingRule) }),

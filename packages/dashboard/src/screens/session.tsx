@@ -5,7 +5,8 @@ import { lazy, Suspense } from "react";
 import { Problem } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
 import { useLiveSession } from "../parts/use-session.ts";
-import { Conversation } from "./conversation.tsx";
+import { Conversation } from "./conversation/conversation.tsx";
+import { NowLine } from "./now-line.tsx";
 import { SessionHead } from "./session-head.tsx";
 import { Timeline } from "./timeline/timeline.tsx";
 import { Tree } from "./tree.tsx";
@@ -108,6 +109,7 @@ export function SessionScreen() {
         </Suspense>
         {tab === "tree" ? <Tree session={session} timeline={live.timeline} key={id} /> : null}
       </div>
+      {tab === "conversation" ? null : <NowLine live={live} />}
     </div>
   );
 }

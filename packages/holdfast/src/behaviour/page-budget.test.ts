@@ -160,15 +160,16 @@ test("the conversation colours the lines of differences and edits, and names the
   const { page } = stand;
   const { sessionId } = await coordinator.ask("sessions", { agent: "editor" });
   await stand.follow(`sessions/${sessionId}?tab=conversation`);
-  await page.getByText("shell failed").waitFor();
-  await page.getByText("calls edit_file").click();
+  const failed = page.getByRole("region", { name: "Run" });
+  await failed.getByText("failed", { exact: true }).waitFor();
+  await failed.getByText("2 tests fail").waitFor();
   for (const [line, look] of [
-    ["-minus", "bad"],
-    ["+plus", "good"],
-    ["-return a - b;", "bad"],
-    ["+return a + b;", "good"],
+    ["-minus", "text-bad"],
+    ["+plus", "text-good"],
+    ["return a - b;", "bg-bad-ground"],
+    ["return a + b;", "bg-good-ground"],
   ] as const)
-    await page.locator(`.text-${look}`, { hasText: line }).waitFor();
+    await page.locator(`.${look}`, { hasText: line }).waitFor();
   await stand.check("differences");
   expect(stand.trouble).toEqual([]);
 });

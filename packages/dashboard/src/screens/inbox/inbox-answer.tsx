@@ -14,6 +14,7 @@ import { Button, Command, ContinuesBy, Problem } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { shown } from "../../parts/text.ts";
 import { sessionPath } from "../../parts/use-session.ts";
+import { EditedCall, useEditedCall } from "./edited-call.tsx";
 import { useAnswering, type Answering, type AnswerProps } from "./use-answering.ts";
 
 export function Answer(props: AnswerProps) {
@@ -60,15 +61,23 @@ function kindOf(item: OpenItem): (props: KindProps) => ReactNode {
 }
 
 function Approval({ item, card, answering }: KindProps) {
-  const { lastingRule } = item;
+  const { lastingRule, editable } = item;
   const { text, takesNoAnswer, takesNoApproval, answer, ifSeen } = answering;
+  const edit = useEditedCall(item);
   const [scope, setScope] = useState<Scope>("once");
   const { box, isWriting, write } = useAnswerBox(text !== "");
   const reason = {
     ...(text.trim() === "" ? {} : { reason: text }),
     ...(scope === "once" ? {} : { remember: { scope } }),
   };
-  const approve = ifSeen(() => answer("Approved", { approved: true, ...reason }));
+  const approve = ifSeen(() => {
+    const input = edit.read();
+    if (input.problem !== undefined) return;
+    const isEdited = input.value !== undefined;
+    const approval = { approved: true, ...reason, ...(isEdited ? { input: input.value } : {}) };
+    answer(isEdited ? "Approved with your edit" : "Approved", approval);
+    edit.done();
+  });
   const deny = (): void => answer("Denied", { approved: false, ...reason });
   useKeys({ a: approve, d: deny, e: write }, card);
   return (
@@ -76,9 +85,10 @@ function Approval({ item, card, answering }: KindProps) {
       {isWriting ? (
         <AnswerBox box={box} label="Reason" hint="Reason, which the agent reads" answering={answering} />
       ) : null}
+      {edit.isOpen ? <EditedCall edit={edit} isBusy={answering.isBusy} /> : null}
       <Buttons item={item}>
         <Button kind="main" hint="a" isDisabled={takesNoApproval} onClick={approve}>
-          Approve
+          {edit.isOpen ? "Approve this call" : "Approve"}
         </Button>
         <Button kind="danger" hint="d" isDisabled={takesNoAnswer} onClick={deny}>
           Deny
@@ -86,6 +96,11 @@ function Approval({ item, card, answering }: KindProps) {
         {isWriting ? null : (
           <Button hint="e" onClick={write}>
             With a reason
+          </Button>
+        )}
+        {editable === undefined ? null : (
+          <Button onClick={edit.isOpen ? edit.done : edit.open}>
+            {edit.isOpen ? "Keep the call as it was" : "Edit the call"}
           </Button>
         )}
         {lastingRule === undefined ? null : (

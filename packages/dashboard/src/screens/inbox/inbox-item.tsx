@@ -7,6 +7,7 @@ import { repeatsAction } from "@holdfast/proto/view";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { canApprove, type OpenItem } from "../../api/open-items.ts";
+import { ChangeLines } from "../../parts/reading/change-lines.tsx";
 import { LongText } from "../../parts/long-text.tsx";
 import { useNow } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
@@ -118,7 +119,7 @@ function ItemHeader(props: {
 }
 
 /** The names of the texts that a person must have seen before an approval. */
-function textsOf(item: OpenItem): readonly string[] {
+export function textsOf(item: OpenItem): readonly string[] {
   return [
     ...(repeatsAction(item) ? [] : ["what"]),
     ...(item.action === undefined ? [] : ["action"]),
@@ -126,7 +127,13 @@ function textsOf(item: OpenItem): readonly string[] {
   ];
 }
 
-function ItemTexts({ item, onSeen }: { readonly item: OpenItem; readonly onSeen: (name: string) => void }) {
+export function ItemTexts({
+  item,
+  onSeen,
+}: {
+  readonly item: OpenItem;
+  readonly onSeen: (name: string) => void;
+}) {
   const { what, action, details } = item;
   return (
     <>
@@ -151,9 +158,13 @@ function ItemTexts({ item, onSeen }: { readonly item: OpenItem; readonly onSeen:
   );
 }
 
+/** The lines of a change that are shown beside the exact call. The call has all of them. */
+const CHANGE_LINES = 200;
+
 function Action(props: { readonly item: OpenItem; readonly action: string; readonly onSeen: () => void }) {
   const { item, action, onSeen } = props;
-  const { tool, folder, askedBy } = item;
+  const { tool, folder, askedBy, change, editable } = item;
+  const path = editable?.["file_path"] ?? editable?.["path"];
   return (
     <div className="mt-3">
       <p className="text-soft">
@@ -162,6 +173,9 @@ function Action(props: { readonly item: OpenItem; readonly action: string; reado
         {folder === undefined ? null : <span className="font-mono text-text">{shown(folder)}</span>}
         {askedBy === undefined ? "" : `, asked by the rule ${shown(askedBy)}`}
       </p>
+      {change === undefined ? null : (
+        <ChangeLines path={typeof path === "string" ? path : ""} lines={change.slice(0, CHANGE_LINES)} />
+      )}
       <div data-testid="action" className="mt-1 rounded-md bg-raised p-3">
         <LongText text={action} onSeen={onSeen} />
       </div>
