@@ -2,25 +2,23 @@
 // its buttons.
 
 import { Link } from "@tanstack/react-router";
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { budgetUses, costText, isWhyOfCause, type TimelineBuilder } from "@holdfast/proto/view";
 import { call } from "../api/client.ts";
+import type { LiveState } from "../api/live-session.ts";
 import { itemOfQuestion } from "../api/open-items.ts";
 import { useRunnerName } from "../api/use-runners.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
-import { Button, ContinuesBy, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
+import { Button, ContinuesBy, Problem, StatusMark } from "../parts/parts.tsx";
 import { payerPath, RaiseBudget } from "../parts/raise-budget.tsx";
 import { brief, count, dateText, duration, json, whyText } from "../parts/text.ts";
 import { sessionPath, useAbout, useRequest } from "../parts/use-session.ts";
+import { Cause, Retry } from "./session-cause.tsx";
 
-interface HeadProps {
-  readonly session: Session;
-  readonly timeline: TimelineBuilder;
-}
-
-export function SessionHead({ session, timeline }: HeadProps) {
-  const { sessionId, title, agent, error, input, output, status } = session;
+export function SessionHead({ session, live }: { readonly session: Session; readonly live: LiveState }) {
+  const { timeline } = live;
+  const { sessionId, title, agent, error, input, output, status, originSessionId } = session;
   const about = useAbout();
   const isLocal = about?.isLocal ?? true;
   const runnerName = useRunnerName(session.runnerId, about?.kind === "admin");
@@ -35,6 +33,9 @@ export function SessionHead({ session, timeline }: HeadProps) {
         {title === undefined ? null : <p className="min-w-0 text-lg break-words">{brief(title)}</p>}
         <StatusMark session={session} />
         <div className="ml-auto flex flex-wrap justify-end gap-2">
+          {status === "failed" || status === "cancelled" ? (
+            <Retry session={session} rows={live.journal.rows} key={sessionId} />
+          ) : null}
           <Actions session={session} />
         </div>
       </div>
@@ -53,19 +54,37 @@ export function SessionHead({ session, timeline }: HeadProps) {
               It has an answer, which the session takes when it runs. <ContinuesBy sessionId={sessionId} />
             </>
           ) : status === "input_required" ? (
-            <Link
-              to="/"
-              search={open === undefined ? {} : { item: itemOfQuestion(sessionId, open) }}
-              className="text-accent underline"
-            >
-              answer in the inbox
-            </Link>
+            <>
+              <Link
+                to="/sessions/$id"
+                params={{ id: sessionId }}
+                search={{ tab: "conversation" }}
+                className="text-accent underline"
+              >
+                answer here
+              </Link>{" "}
+              or{" "}
+              <Link
+                to="/"
+                search={open === undefined ? {} : { item: itemOfQuestion(sessionId, open) }}
+                className="text-accent underline"
+              >
+                answer in the inbox
+              </Link>
+            </>
           ) : null}
         </p>
       )}
-      {error !== undefined && showsError(session) ? <RecordedErrorView error={error} /> : null}
+      {error !== undefined && showsError(session) ? (
+        <Cause error={error} isFault={status !== "cancelled"} />
+      ) : null}
+      {isLocal && originSessionId !== undefined && status === "submitted" ? (
+        <p role="status">
+          <ContinuesBy sessionId={sessionId} />
+        </p>
+      ) : null}
       <Value name="Input" value={input} />
-      <Value name="Output" value={output} />
+      {live.work.said(output) ? null : <Value name="Output" value={output} />}
     </header>
   );
 }
@@ -130,8 +149,9 @@ function Relatives({ session }: { readonly session: Session }) {
 }
 
 function Value({ name, value }: { readonly name: string; readonly value: unknown }) {
+  // A value of some megabytes takes long to write, and the head is drawn again with each change.
+  const text = useMemo(() => (typeof value === "string" ? value : json(value)), [value]);
   if (value === undefined || value === null) return null;
-  const text = typeof value === "string" ? value : json(value);
   return (
     <details>
       <summary className="truncate text-soft">

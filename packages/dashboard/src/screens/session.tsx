@@ -67,7 +67,7 @@ export function SessionScreen() {
     );
   return (
     <div className="flex h-full flex-col">
-      <SessionHead session={session} timeline={live.timeline} />
+      <SessionHead session={session} live={live} />
       {error === undefined ? null : (
         <div className="px-3 pb-2">
           <Problem error={error} />
