@@ -21,7 +21,9 @@ beforeEach(async () => {
   const agents = () => Promise.resolve({ agents: [] });
   const secrets = () => Promise.resolve({ secrets: [{ name: "KEY", place: "file" }] });
   const workspace = (sessionId: string) => Promise.resolve({ of: sessionId });
-  const reports = { agents, secrets, workspace };
+  const merge = (sessionId: string, { commit }: { readonly commit: boolean }) =>
+    Promise.resolve({ merged: sessionId, commit });
+  const reports = { agents, secrets, workspace, merge };
   page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder, ...reports });
   api = await startStubApi(undefined, { page });
 });
@@ -122,6 +124,26 @@ test("the workspace of a session is for admins alone, and only an id of a sessio
   expect([answer.status, await answer.json()]).toEqual([200, { of: "ses_1" }]);
   for (const id of ["", "..%2f..%2fetc", ".hidden", "a/b"])
     expect((await get(`/ui/workspaces/${id}`, admin)).status).toBe(404);
+});
+
+test("work is merged by a request of an admin's page alone, and never by a link or a form", async () => {
+  const admin = await signedIn();
+  const { cookie, ...header } = admin;
+  const path = "/ui/workspaces/ses_1/merge";
+  expect((await get(path, admin)).status).toBe(405);
+  expect((await post(path, {}, { cookie })).status).toBe(401);
+  expect((await post(path, {}, await signedIn("user"))).status).toBe(404);
+  expect((await post("/ui/workspaces/.hidden/merge", {}, admin)).status).toBe(404);
+  const form = await fetch(`${api.url}${path}`, {
+    method: "POST",
+    headers: { cookie, ...header },
+    body: "{}",
+  });
+  expect(form.status).toBe(415);
+  for (const [body, commit] of [[{ commit: true }, true] as const, [{ commit: "yes" }, false] as const]) {
+    const merged = await post(path, body, admin);
+    expect([merged.status, await merged.json()]).toEqual([200, { merged: "ses_1", commit }]);
+  }
 });
 
 test("the cookie is out of reach of scripts and of other sites, and ends with the sign-out", async () => {

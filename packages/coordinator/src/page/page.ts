@@ -27,6 +27,8 @@ export interface PageOptions {
   readonly secrets?: () => Promise<object>;
   /** The work of a session in its folder, for admins, where this machine has the folders of sessions. */
   readonly workspace?: (sessionId: string) => Promise<object>;
+  /** Merges the work of a session into the project, for admins. It may commit first what is not committed. */
+  readonly merge?: (sessionId: string, options: { readonly commit: boolean }) => Promise<object>;
   /** The built files; by default those of this package. */
   readonly folder?: string;
 }
@@ -39,6 +41,7 @@ export interface SignInPage extends Page {
 
 const ROOT = "/ui";
 const WORKSPACES = `${ROOT}/workspaces/`;
+const MERGE = "/merge";
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 const BODY_BYTES = 4_096;
 /** page-1. */
@@ -63,6 +66,7 @@ export function createPage({
   agents,
   secrets,
   workspace,
+  merge,
 }: PageOptions): SignInPage {
   const signIns = new SignIns(monotonic);
   let files: ReadonlyMap<string, PageFile> | undefined;
@@ -91,19 +95,37 @@ export function createPage({
         case `${ROOT}/secrets`:
           return answerAdmin(exchange, call, secrets, "secrets");
         default:
+          if (exchange.path.startsWith(WORKSPACES))
+            return serveWorkspace(exchange, call, { workspace, merge });
           expect(exchange, "GET");
-          if (exchange.path.startsWith(WORKSPACES)) {
-            const sessionId = exchange.path.slice(WORKSPACES.length);
-            const { kind } = await call.authenticate(exchange.request.headers.authorization);
-            if (kind !== "admin" || workspace === undefined || !SESSION_ID.test(sessionId))
-              throw new Refusal("not_found", "this page shows no workspace of such a session");
-            return answer(exchange, 200, "application/json", JSON.stringify(await workspace(sessionId)));
-          }
           files ??= readPageFiles(folder);
           return serveFile(exchange, files);
       }
     },
   };
+}
+
+/** The work of a session in its folder, and its merge into the project. Both are for admins of this machine. */
+async function serveWorkspace(
+  exchange: Exchange,
+  call: PageCall,
+  { workspace, merge }: { readonly [name in "workspace" | "merge"]: PageOptions[name] | undefined },
+): Promise<void> {
+  const path = exchange.path.slice(WORKSPACES.length);
+  const isMerge = path.endsWith(MERGE);
+  const sessionId = isMerge ? path.slice(0, -MERGE.length) : path;
+  expect(exchange, isMerge ? "POST" : "GET");
+  const { rawHeaders, headers } = exchange.request;
+  const { kind } = await call.authenticate(headers.authorization);
+  if (kind !== "admin" || workspace === undefined || !SESSION_ID.test(sessionId))
+    throw new Refusal("not_found", "this page shows no workspace of such a session");
+  if (!isMerge) return answer(exchange, 200, "application/json", JSON.stringify(await workspace(sessionId)));
+  if (merge === undefined) throw new Refusal("not_found", "this page merges no work");
+  checkBody(rawHeaders, BODY_BYTES);
+  checkJsonType(rawHeaders);
+  const { commit } = readJson(await readAll(exchange, BODY_BYTES));
+  const merged = await merge(sessionId, { commit: commit === true });
+  answer(exchange, 200, "application/json", JSON.stringify(merged));
 }
 
 /** Answers an admin with a report on this machine, where there is one. */
@@ -143,14 +165,7 @@ async function signIn(exchange: Exchange, call: PageCall, signIns: SignIns): Pro
 }
 
 function readSignIn(body: Uint8Array): { readonly code?: string; readonly token?: string } {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(body).toString());
-  } catch {
-    value = undefined;
-  }
-  const fields = typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  const { code, token } = fields;
+  const { code, token } = readJson(body);
   if (typeof code === "string") return { code };
   if (typeof token === "string") return { token: token.trim() };
   throw new Refusal("bad_request", "the request has neither a token nor a code", {
@@ -164,6 +179,16 @@ function answerSigned(exchange: Exchange, sealed: string | undefined, body: obje
   answer(exchange, 200, "application/json", JSON.stringify(body), {
     "Set-Cookie": cookieFor(request.headers, sealed, isSecure),
   });
+}
+
+/** The fields of a request; none where it is no object. */
+function readJson(body: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body).toString());
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
 }
 
 /** A path without a file is a view of the page, which reads it. */

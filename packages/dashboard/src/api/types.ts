@@ -138,6 +138,13 @@ export interface WorktreeWork extends PlainWorktree {
 /** `none`: it has no worktree of its own. */
 export type SessionWork = ({ readonly status: "there" } & WorktreeWork) | { readonly status: "none" };
 
+/** The work of a session in the project. `isNew` is false when the project had everything already. */
+export interface MergedWork {
+  readonly branch: string;
+  readonly into: string;
+  readonly isNew: boolean;
+}
+
 /** A record of a journal. Its payload is JSON as text. */
 export interface JournalRecord {
   readonly seq: number;

@@ -45,6 +45,8 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     secrets: () => secretNames(io),
     workspace: async (sessionId) =>
       (await import("../agents/workspaces/session-work.ts")).sessionWork(sessionId, io),
+    merge: async (sessionId, options) =>
+      (await import("../agents/workspaces/session-work.ts")).mergeSession(sessionId, options, io),
   });
   const server = serveSessions({
     storage,

@@ -7,6 +7,7 @@ import { useMemo, useState } from "react";
 import { CodeLine, useCode } from "../../code/code.tsx";
 import type { CodePart } from "../../code/highlight.ts";
 import { Button } from "../../parts/parts.tsx";
+import { LineComment, type Comments } from "./line-comment.tsx";
 import { brief, shown } from "../../parts/text.ts";
 
 const OPEN_FILES = 10;
@@ -14,17 +15,29 @@ const OPEN_LINES = 400;
 const LINES = 1_000;
 const LINE_CHARS = 2_000;
 
-export function DiffFiles({ files }: { readonly files: readonly DiffFile[] }) {
+export interface DiffProps {
+  readonly files: readonly DiffFile[];
+  /** Comments on lines; absent where no agent would read them. */
+  readonly comments?: Comments | undefined;
+}
+
+export function DiffFiles({ files, comments }: DiffProps) {
   return files.map((file, at) => (
     <File
       key={`${at} ${file.path}`}
       file={file}
+      comments={comments}
       isFirst={at < OPEN_FILES && file.lines.length <= OPEN_LINES}
     />
   ));
 }
 
-function File({ file, isFirst }: { readonly file: DiffFile; readonly isFirst: boolean }) {
+function File(props: {
+  readonly file: DiffFile;
+  readonly isFirst: boolean;
+  readonly comments: DiffProps["comments"];
+}) {
+  const { file, isFirst, comments } = props;
   const { path, from, change, added, deleted, isBinary, lines } = file;
   const [isOpen, setOpen] = useState(isFirst);
   return (
@@ -42,35 +55,54 @@ function File({ file, isFirst }: { readonly file: DiffFile; readonly isFirst: bo
         {isBinary ? <span className="ml-3 text-soft">binary</span> : null}
         <span className="ml-3 text-good">+{added}</span> <span className="text-bad">−{deleted}</span>
       </summary>
-      {isOpen ? <Lines path={path} lines={lines} /> : null}
+      {isOpen ? <Lines path={path} lines={lines} comments={comments} /> : null}
     </details>
   );
 }
 
-function Lines({ path, lines }: { readonly path: string; readonly lines: readonly DiffLine[] }) {
+function Lines(props: {
+  readonly path: string;
+  readonly lines: readonly DiffLine[];
+  readonly comments: DiffProps["comments"];
+}) {
+  const { path, lines, comments } = props;
   const [max, setMax] = useState(LINES);
+  const [line, setLine] = useState<DiffLine>();
   const parts = useDiffCode(path, lines);
   if (lines.length === 0) return <p className="px-3 pb-2 text-soft">It has no line to show.</p>;
   return (
-    <div
-      role="region"
-      aria-label={`Lines of ${brief(path, 100)}`}
-      tabIndex={0}
-      className="max-h-half overflow-auto border-t border-line"
-    >
-      <table className="w-full border-collapse font-mono text-xs">
-        <tbody>
-          {lines.slice(0, max).map((line, at) => (
-            <Line key={at} line={line} parts={parts.get(line)} />
-          ))}
-        </tbody>
-      </table>
-      {lines.length > max ? (
-        <div className="p-2">
-          <Button onClick={() => setMax(max * 4)}>Show more of {lines.length.toLocaleString()} lines</Button>
-        </div>
-      ) : null}
-    </div>
+    <>
+      {comments === undefined ? null : (
+        <LineComment path={path} lines={lines} line={line} onLine={setLine} comments={comments} />
+      )}
+      <div
+        role="region"
+        aria-label={`Lines of ${brief(path, 100)}`}
+        tabIndex={0}
+        className="max-h-half overflow-auto border-t border-line"
+      >
+        <table className="w-full border-collapse font-mono text-xs">
+          <tbody>
+            {lines.slice(0, max).map((each, at) => (
+              <Line
+                key={at}
+                line={each}
+                parts={parts.get(each)}
+                isChosen={each === line}
+                onChoose={comments === undefined || each.type === "head" ? undefined : () => setLine(each)}
+              />
+            ))}
+          </tbody>
+        </table>
+        {lines.length > max ? (
+          <div className="p-2">
+            <Button onClick={() => setMax(max * 4)}>
+              Show more of {lines.length.toLocaleString()} lines
+            </Button>
+          </div>
+        ) : null}
+      </div>
+    </>
   );
 }
 
@@ -108,14 +140,26 @@ const LOOKS: Readonly<Record<DiffLine["type"], { readonly mark: string; readonly
   deleted: { mark: "−", row: "bg-bad/10" },
 };
 
-function Line(props: { readonly line: DiffLine; readonly parts: readonly CodePart[] | undefined }) {
-  const { line, parts } = props;
+function Line(props: {
+  readonly line: DiffLine;
+  readonly parts: readonly CodePart[] | undefined;
+  readonly isChosen: boolean;
+  /** A click chooses it for a comment. The box for comments takes its number, too. */
+  readonly onChoose: (() => void) | undefined;
+}) {
+  const { line, parts, isChosen, onChoose } = props;
   const { type, text, before, after } = line;
   const { mark, row } = LOOKS[type];
   const cut = text.length > LINE_CHARS;
   const number = "w-10 border-r border-line px-2 text-right align-top text-soft select-none";
   return (
-    <tr className={row}>
+    <tr
+      className={`${row} ${isChosen ? "outline-2 -outline-offset-2 outline-accent" : ""} ${onChoose === undefined ? "" : "cursor-pointer"}`}
+      onClick={() => {
+        // A person who selects a text to copy it chooses no line.
+        if (getSelection()?.isCollapsed !== false) onChoose?.();
+      }}
+    >
       <td className={number}>{before}</td>
       <td className={number}>{after}</td>
       <td className="w-5 text-center align-top select-none">{mark}</td>

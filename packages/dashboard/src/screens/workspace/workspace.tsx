@@ -3,15 +3,17 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { parseDiff, workText } from "@holdfast/proto/view";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { Link } from "@tanstack/react-router";
 import { call } from "../../api/client.ts";
 import { isEnded, type Session, type SessionWork, type WorktreeWork } from "../../api/types.ts";
 import { useRunnerName } from "../../api/use-runners.ts";
 import { Button, Command, Empty, Problem, useNow } from "../../parts/parts.tsx";
 import { ago, brief, dateText, shown } from "../../parts/text.ts";
-import { useAbout } from "../../parts/use-session.ts";
+import { useAbout, useOutbox } from "../../parts/use-session.ts";
+import { signalFor } from "../conversation/steer.tsx";
 import { DiffFiles } from "./diff-files.tsx";
+import { MergeWork } from "./merge-work.tsx";
 
 export default function Workspace({ session }: { readonly session: Session }) {
   const { sessionId } = session;
@@ -40,12 +42,12 @@ function Elsewhere({ session: { sessionId, runnerId } }: { readonly session: Ses
   return (
     <Empty title="The folder of this session is on a runner's machine">
       <p>
-        A coordinator stores sessions, and cannot see the folders in which its runners work
+        A coordinator stores sessions. It has no way to read or merge the folders in which its runners work
         {runnerId === undefined ? "" : ` (this one is on ${brief(runnerName ?? runnerId, 80)})`}. In the
-        project on that machine, these commands show the work:
+        project on that machine, these commands show the work and take it over:
       </p>
       <p className="mt-3 space-x-2">
-        <Command>{`holdfast diff ${sessionId}`}</Command> <Command>holdfast worktrees list</Command>
+        <Command>{`holdfast diff ${sessionId}`}</Command> <Command>{`holdfast merge ${sessionId}`}</Command>
       </p>
     </Empty>
   );
@@ -84,6 +86,13 @@ function Work(props: {
   const { work, session, isBusy, onRead } = props;
   const { branch, base, path, state, rescue, changed, untracked, commits, diff } = work;
   const files = useMemo(() => parseDiff(diff), [diff]);
+  const outbox = useOutbox(session.sessionId);
+  const [hasCommented, setCommented] = useState(false);
+  const { sessionId } = session;
+  const onSend = (message: string): void => {
+    outbox.send(message, signalFor(session));
+    setCommented(true);
+  };
   const isUsed = !isEnded(session) || (work.processes ?? []).length > 0;
   const facts = [
     ["branch", branch],
@@ -94,12 +103,15 @@ function Work(props: {
   return (
     <div className="h-full space-y-5 overflow-auto p-3" tabIndex={0} role="region" aria-label="Workspace">
       <div className="space-y-1">
-        <p className="flex flex-wrap items-center gap-3">
+        <div className="flex flex-wrap items-center gap-3">
           <span className="font-semibold">{workText(work, isUsed)}</span>
           <Button isDisabled={isBusy} onClick={onRead}>
             Read again
           </Button>
-        </p>
+          {state === "removed" ? null : (
+            <MergeWork sessionId={session.sessionId} work={work} isUsed={isUsed} onMerged={onRead} />
+          )}
+        </div>
         <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-sm">
           {facts.map(([name, value]) =>
             value === null ? null : (
@@ -120,7 +132,20 @@ function Work(props: {
             ? "It has changed no file"
             : `${files.length} ${files.length === 1 ? "file differs" : "files differ"} from the base`}
         </h2>
-        <DiffFiles files={files} />
+        <DiffFiles files={files} comments={isEnded(session) ? undefined : { sessionId, onSend }} />
+        {hasCommented ? (
+          <p role="status">
+            The comment is sent to the agent.{" "}
+            <Link
+              to="/sessions/$id"
+              params={{ id: session.sessionId }}
+              search={{ tab: "conversation" }}
+              className="text-accent underline"
+            >
+              See what becomes of it
+            </Link>
+          </p>
+        ) : null}
       </section>
     </div>
   );

@@ -1,5 +1,5 @@
-// `sessionWork`: the work of one session in its worktree, for the page of `holdfast ui`. It reads what
-// `holdfast diff` and `holdfast worktrees` read.
+// `sessionWork`, `mergeSession`: the work of one session in its worktree, for the page of `holdfast ui`. It reads
+// what `holdfast diff` and `holdfast worktrees` read, and merges as `holdfast merge` does.
 
 import type { WorktreeWork } from "@holdfast/workspace";
 import { HoldfastError } from "@holdfast/core";
@@ -22,4 +22,23 @@ export async function sessionWork(sessionId: string, io: Io): Promise<SessionWor
       return { status: "none" };
     throw error;
   }
+}
+
+/**
+ * Merges the work of a session into the current branch of the project.
+ *
+ * @param options `commit`: first commit what is not committed in the worktree.
+ * @throws HoldfastError `conflict`, with the project as it was.
+ */
+export async function mergeSession(
+  sessionId: string,
+  { commit }: { readonly commit: boolean },
+  io: Io,
+): Promise<object> {
+  const project = findSandboxRoot(io).value;
+  const worktrees = worktreesOf(agentPlaces(io));
+  const { session } = await worktrees.find(project, sessionId);
+  if (commit)
+    await worktrees.commit(project, session, `Work of session ${session}\n\nHoldfast-Session: ${session}\n`);
+  return worktrees.merge(project, session);
 }
