@@ -109,7 +109,8 @@ function aboutText(event: JournalEvent, sessionId: string): string {
     case "warned":
       return String(message);
     case "complete":
-      return output === undefined ? "" : (JSON.stringify(output) ?? "");
+      // A text may have megabytes, of which a row has little.
+      return JSON.stringify(typeof output === "string" ? output.slice(0, ABOUT_CHARS) : output) ?? "";
     case "fail":
       return error?.message ?? "";
     case "drift_accepted":
