@@ -84,7 +84,9 @@ export function SessionHead({ session, live }: { readonly session: Session; read
         </p>
       ) : null}
       <Value name="Input" value={input} />
-      {live.work.said(output) ? null : <Value name="Output" value={output} />}
+      {live.entries.length < session.entryCount || live.work.said(output) ? null : (
+        <Value name="Output" value={output} />
+      )}
     </header>
   );
 }

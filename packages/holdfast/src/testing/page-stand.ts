@@ -32,7 +32,7 @@ export class PageStand {
   #origin = "";
 
   static async open(browser: Browser, project = new Project({ fromSources: true })): Promise<PageStand> {
-    return new PageStand(await browser.newPage({ viewport: DESK }), project);
+    return new PageStand(await browser.newPage({ viewport: DESK, reducedMotion: "reduce" }), project);
   }
 
   private constructor(page: Page, project: Project) {

@@ -208,7 +208,7 @@ function Whole(props: {
 }) {
   const { call, view, result } = props;
   const [isRaw, setRaw] = useState(false);
-  const output = result?.output.join("\n") ?? "";
+  const output = useMemo(() => result?.output.join("\n") ?? "", [result]);
   return (
     <div className="space-y-1 pb-1">
       {view.subject.length > 80 ? <p className="exact">{shown(view.subject)}</p> : null}
