@@ -347,7 +347,7 @@ export {
   isAuditedAnswer,
   withAnswerDetails,
 } from "./ports/answer-audit.ts";
-export { isPlaceholder, isSecretField, secretLook } from "./json/secret-looks.ts";
+export { hideSecrets, isPlaceholder, isSecretField, secretLook } from "./json/secret-looks.ts";
 export { TITLE_CHARS, titleFrom } from "./title.ts";
 export {
   fromWireError,

@@ -284,3 +284,22 @@ describe("the local stack", () => {
     },
   );
 });
+
+test("a report for an issue names no secret, no place and no host, and says what is wrong", async () => {
+  writeFileSync(project.path("broken.md"), "---\nname: broken\n---\n");
+  const env = {
+    ANTHROPIC_API_KEY: CANARY,
+    FLEET_PASSWORD: "plain words of ours",
+    HOLDFAST_URL: "http://plain words of ours@fleet.invalid:8443",
+  };
+  const { stdout, stderr, code } = await project.finish(["doctor", "--report"], { stdin: "", env });
+  expect(stdout).toMatch(/^```text\nholdfast \d[^\n]* Node \d[^]*\n```\n$/);
+  expect(stdout).toMatch(/^problem coordinator: /m);
+  expect(code).not.toBe(0);
+  for (const text of [CANARY, "plain words", "fleet.invalid", project.folder])
+    expect(stdout + stderr).not.toContain(text);
+  const { report } = JSON.parse(
+    (await project.finish(["doctor", "--report", "--json"], { stdin: "", env })).stdout,
+  ) as { readonly report: string };
+  expect(`${report}\n`.split("\n")[1]).toBe(stdout.split("\n")[1]);
+});

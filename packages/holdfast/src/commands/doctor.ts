@@ -7,6 +7,7 @@ import { readStorageUrl } from "../place/coordinator-storage.ts";
 import { NotFoundError } from "@holdfast/core";
 import { checkLines, joined, problemOf } from "../doctor/check.ts";
 import { examineInstallation } from "../doctor/installation.ts";
+import { reportOf } from "../doctor/report.ts";
 
 export const doctor: Command = {
   name: "doctor",
@@ -24,10 +25,15 @@ export const doctor: Command = {
       excludes: ["db", "online"],
     },
     online: { help: "also ask providers of models on other machines, with their keys", excludes: ["db"] },
+    report: {
+      help: "write a text for an issue: without paths, names, ids and secrets",
+      excludes: ["db", "storage"],
+    },
   },
   examples: [
     ["doctor", "the installation and the project's database"],
     ["doctor --online", "and whether providers of models accept the keys"],
+    ["doctor --report", "a text to put into an issue; read it before you send it"],
     ["doctor --db backup.db", "another database"],
     ["doctor --storage postgres://me@db.example/fleet", "a fleet's"],
   ],
@@ -85,6 +91,11 @@ async function examineAll(args: Arguments, io: Io): Promise<number> {
   const problem = checks.find(({ status }) => status === "problem");
   const damaged = found?.exitCode ?? 0;
   const exitCode = damaged === 0 && problem?.status === "problem" ? problem.exitCode : damaged;
+  if (args.has("report")) {
+    const report = reportOf(checks, found, io);
+    io.show({ report }, report);
+    return exitCode;
+  }
   const lines = checkLines(checks, io.results);
   if (found !== undefined) lines.push("", ...examinationText(found, io.results));
   io.show(
