@@ -110,7 +110,7 @@ export interface Coordinator {
    * returns the text.
    */
   createToken(token: {
-    readonly kind: "admin" | "user" | "registration";
+    readonly kind: "admin" | "user" | "registration" | "metrics";
     readonly name: string;
     readonly owner?: string;
   }): Promise<string>;

@@ -29,10 +29,13 @@ export interface HealthServer {
 /** @param port 0 for any free port. @throws HoldfastError `cannot_listen`. */
 export async function serveHealth(port: number, health: () => Health): Promise<HealthServer> {
   const server = createServer((request, response) => {
-    const isAsked = request.method === "GET" && (request.url === "/healthz" || request.url === "/health");
+    const { url = "" } = request;
+    const isAsked = request.method === "GET" && ["/healthz", "/health", "/livez"].includes(url);
     if (!isAsked) return void response.writeHead(404).end();
     const report = health();
-    const status = report.status === "ok" || report.status === "draining" ? 200 : 503;
+    // A restart would not bring the coordinator back, so a runner without one is alive.
+    const isUseful = report.status === "ok" || report.status === "draining";
+    const status = isUseful || url === "/livez" ? 200 : 503;
     response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(report)}\n`);
   });
   server.unref();

@@ -59,7 +59,7 @@ export interface ApiOptions {
   readonly hosts?: readonly string[];
   /** Origins whose pages may call the API, besides its own. */
   readonly origins?: readonly string[];
-  /** The text of `/metrics`, for admins. */
+  /** The text of `/metrics`, for admins and for tokens that may read nothing else. */
   readonly metrics?: () => string | Promise<string>;
   readonly page?: Page;
   /** Protocols beside the contract; the first that serves a path gets its requests. */
@@ -77,6 +77,10 @@ export interface Api {
    */
   listen(options: ListenOptions, deployment?: string): Promise<Listener>;
 }
+
+const METRICS_READERS: ReadonlySet<string> = new Set(["metrics", "admin"]);
+/** Any process that answers is alive, also while its storage is away: a restart would not bring that back. */
+const ALIVE = `${JSON.stringify({ status: "ok" })}\n`;
 
 const HEALTHY: readonly Methods[] = [new Map([[HealthService.method.get, () => ({ status: "ok" })]])];
 
@@ -109,6 +113,7 @@ export function serveApi(options: ApiOptions): Api {
         else if (endpoint !== undefined) await endpoint.serve(exchange, calls, failed);
         else if (exchange.path.startsWith("/holdfast.")) await serveRpc(exchange);
         else if (exchange.path === "/openapi.json") servePlain(exchange, "application/json", openApi());
+        else if (exchange.path === "/livez") servePlain(exchange, "application/json", ALIVE);
         else if (exchange.path === "/metrics") await serveMetrics(exchange, calls, options.metrics);
         else await serveRest(exchange, common);
       };
@@ -170,11 +175,11 @@ function servePlain(exchange: Exchange, type: string, text: string): void {
 
 async function serveMetrics(exchange: Exchange, calls: Calls, metrics: ApiOptions["metrics"]): Promise<void> {
   const caller = await calls.authenticate(exchange.request.headers.authorization);
-  if (caller.kind !== "admin")
+  if (!METRICS_READERS.has(caller.kind))
     throw new Refusal(
       "insufficient_scope",
       `a token of kind "${caller.kind}" may not read metrics`,
-      tokenFor(new Set(["admin"])),
+      tokenFor(METRICS_READERS),
     );
   if (metrics === undefined) throw new Refusal("not_found", "the path does not exist");
   servePlain(exchange, "text/plain; version=0.0.4", await metrics());

@@ -339,7 +339,7 @@ describe("callers without a token", () => {
 
   it("a caller without a token may read the health and the contract", async () => {
     api = await startStubApi();
-    for (const path of ["/healthz", "/health", "/openapi.json"]) {
+    for (const path of ["/livez", "/healthz", "/health", "/openapi.json"]) {
       expect(await send(path, { token: "wrong" })).toMatchObject({ status: 200 });
     }
   });

@@ -9,7 +9,7 @@ import {
 
 /** The claims of a token about its bearer; `none` for methods that need no token. */
 export interface Caller {
-  readonly kind: "admin" | "user" | "runner" | "job" | "registration" | "none";
+  readonly kind: "admin" | "user" | "runner" | "job" | "registration" | "metrics" | "none";
   /** The user's name, the runner's id or the job's session id; otherwise the token's name. */
   readonly name: string;
   /** Identifies the token without revealing it. */

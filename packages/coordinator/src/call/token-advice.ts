@@ -6,6 +6,7 @@ type Kind = Exclude<Caller["kind"], "none">;
 
 const WAYS: Readonly<Record<Kind, string>> = {
   user: "`holdfast token create NAME` makes one",
+  metrics: "`holdfast token create NAME --kind metrics` makes one",
   admin:
     "the coordinator's first start writes one to the file admin-token beside its data, and `holdfast token create NAME --kind admin` makes more",
   registration: "`holdfast token create NAME --kind registration` makes one",

@@ -2,7 +2,7 @@ import { MemoryStorage, countingRandom, TestClock } from "@holdfast/testkit/test
 import { describe, expect, test, vi } from "vitest";
 import { kindOf, mintToken, REGISTRATION_MS_MAX, tokenId, Tokens, type TokenKind } from "./tokens.ts";
 
-const KINDS: readonly TokenKind[] = ["admin", "user", "runner", "job", "registration"];
+const KINDS: readonly TokenKind[] = ["admin", "user", "runner", "job", "registration", "metrics"];
 const AUDIT = { actor: "test", action: "token.create", object: "" };
 
 function open() {
@@ -17,7 +17,7 @@ describe("a token", () => {
     const random = countingRandom();
     for (const kind of KINDS) {
       const text = mintToken(kind, () => random.u32());
-      expect(text).toMatch(/^hf_(adm|usr|rnr|job|reg)_[0-9a-f]{72}$/);
+      expect(text).toMatch(/^hf_(adm|usr|rnr|job|reg|met)_[0-9a-f]{72}$/);
       expect(kindOf(text)).toBe(kind);
       for (let i = 0; i < text.length; i++) {
         const other = text[i] === "a" ? "b" : "a";

@@ -32,7 +32,7 @@ import {
   type Random,
 } from "@holdfast/core";
 
-export type TokenKind = "admin" | "user" | "runner" | "job" | "registration";
+export type TokenKind = "admin" | "user" | "runner" | "job" | "registration" | "metrics";
 
 const PREFIXES: { readonly [kind in TokenKind]: string } = {
   admin: "adm",
@@ -40,6 +40,7 @@ const PREFIXES: { readonly [kind in TokenKind]: string } = {
   runner: "rnr",
   job: "job",
   registration: "reg",
+  metrics: "met",
 };
 
 /** A token as it is stored. Times are epoch milliseconds. */

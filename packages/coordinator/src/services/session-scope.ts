@@ -31,6 +31,7 @@ export async function mayTouch(host: ScopeHost, caller: Caller, session: Session
     case "runner":
       return isTaskFor(caller, session) || (await host.dispatcher.holds(caller.name, session.sessionId));
     case "registration":
+    case "metrics":
     case "none":
       return false;
   }

@@ -41,7 +41,7 @@ export class TokenService implements ServiceImpl<typeof Contract> {
     const ttl = lifeOf(ttlMs, isRegistration, this.#clock.now());
     const { text, token } = await this.#tokens.create(
       {
-        kind: kind as "admin" | "user" | "registration",
+        kind: kind as "admin" | "user" | "registration" | "metrics",
         name,
         ...(kind === "user" ? { user: name } : owner === undefined ? {} : { user: owner }),
         ...(projects.length === 0 ? {} : { projects }),

@@ -15,7 +15,7 @@ const FORMS: readonly (readonly [what: string, form: RegExp])[] = [
     "a header of authorization",
     /(?<=\bauthorization\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?)(?![^\n"'\\]*[$<%{])[^\s"'\\][^\n"'\\]*/i,
   ],
-  ["a token of Holdfast", /\bhf_(?:adm|usr|reg|rnr|job)_[0-9a-f]{16,}/],
+  ["a token of Holdfast", /\bhf_(?:adm|usr|reg|rnr|job|met)_[0-9a-f]{16,}/],
   ["a key of a model provider", /\bsk-[A-Za-z0-9_-]{16,}|\bAIza[\w-]{30,}/],
   ["a token of a code host", /\b(?:gh[pousr]_|github_pat_|glpat-)[A-Za-z0-9_-]{16,}/],
   ["a token of a chat service", /\bxox[abprs]-[A-Za-z0-9-]{10,}/],

@@ -14,7 +14,7 @@ export const token: Command = {
   },
   description:
     "A user's token is valid for that user's sessions, an admin's token for everything, a registration token for one runner, once, " +
-    "within an hour. The token is written only once: to standard output, or with -o to a new file that only this user may read. The " +
+    "within an hour, a metrics token for reading /metrics and nothing else. The token is written only once: to standard output, or with -o to a new file that only this user may read. The " +
     "coordinator keeps only its hash. Which coordinator: --url, HOLDFAST_URL, or http://127.0.0.1:8765. The caller's token: " +
     "HOLDFAST_TOKEN, or the file that the coordinator made when it first started. Exit codes: 4 no such token, 5 not an admin, 7 the " +
     "coordinator cannot be reached.",
@@ -24,7 +24,10 @@ export const token: Command = {
       value: "FILE",
       short: "o",
     },
-    kind: { help: "user (the default), admin or registration", value: "user|admin|registration" },
+    kind: {
+      help: "user (the default), admin, registration or metrics",
+      value: "user|admin|registration|metrics",
+    },
     owner: {
       help: "for a registration token: the only user whose sessions the runner may claim",
       value: "USER",

@@ -10,7 +10,7 @@ import { askCoordinator } from "../place/coordinator-call.ts";
 import { unwritable } from "@holdfast/terminal/frame/new-file";
 import { localTime, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 
-const KINDS = ["user", "admin", "registration"];
+const KINDS = ["user", "admin", "registration", "metrics"];
 const PAGE = 500;
 const CELL_CHARS = 100;
 

@@ -103,7 +103,7 @@ const WAITING = /^(-f|--follow|--watch|--wait)$/;
 
 /** Files that may hold the hash of a token, and never a token. */
 const TOKENLESS = /\.(db|db-wal|log)(\.\d+)?$/;
-const TOKEN = /hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16}/;
+const TOKEN = /hf_(adm|usr|reg|rnr|job|met)_[0-9a-f]{16}/;
 
 export interface ProjectOptions {
   /**

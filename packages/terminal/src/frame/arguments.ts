@@ -5,7 +5,7 @@ import type { Arguments, Option, Syntax } from "./command.ts";
 import { alternatives, argumentsOf, knownOptions, ownOptions, usageOf } from "./help.ts";
 
 /** A coordinator's token, alone or after an equals sign. */
-const TOKEN = /(^|=)hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16,}$/;
+const TOKEN = /(^|=)hf_(adm|usr|reg|rnr|job|met)_[0-9a-f]{16,}$/;
 
 /**
  * @throws UsageError for a token, for an unknown action, and for an argument too few or too many. Also for an

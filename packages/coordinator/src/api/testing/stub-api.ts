@@ -9,7 +9,7 @@ import type { Implementation, Methods } from "../../call/methods.ts";
 import type { Listener, ListenOptions } from "../listener.ts";
 import { sampleOf } from "./sample.ts";
 
-export const KINDS = ["admin", "user", "runner", "job", "registration"] as const;
+export const KINDS = ["admin", "user", "runner", "job", "registration", "metrics"] as const;
 
 export interface StubApi extends Listener {
   readonly url: string;

@@ -22,7 +22,7 @@ export declare type CreateTokenRequest = Message<"holdfast.v1.CreateTokenRequest
   kind: string;
 
   /**
-   * The user that the token stands for. For an admin or a registration, the name of the token.
+   * The user that the token stands for. For another kind, the name of the token.
    *
    * @generated from field: string name = 2;
    */
@@ -89,7 +89,7 @@ export declare type Token = Message<"holdfast.v1.Token"> & {
   tokenId: string;
 
   /**
-   * `admin`, `user`, `registration` or `runner`. Tokens of jobs exist as long as their claims, and are not
+   * `admin`, `user`, `registration`, `metrics` or `runner`. Tokens of jobs exist as long as their claims, and are not
    * listed.
    *
    * @generated from field: string kind = 2;
