@@ -3,6 +3,7 @@
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
+import { numberedAnchors } from "./anchors.ts";
 import { testsIn } from "./sentences.ts";
 import { child, nameOf, type Source, type Tree, type Violation } from "./tree.ts";
 
@@ -177,23 +178,4 @@ function leadsSomewhere(tree: Tree, file: string, target: string): boolean {
   if (anchor === undefined || !to.endsWith(".md")) return existsSync(join(tree.root, to));
   const headings = (tree.read(to) ?? "").matchAll(/^#+ (.+)$/gm);
   return numberedAnchors([...headings].map(([, heading]) => heading!)).includes(anchor);
-}
-
-/** The anchors of the headings of a document. A repeated anchor has a number, as GitHub gives it. */
-export function numberedAnchors(headings: readonly string[]): readonly string[] {
-  const seen = new Map<string, number>();
-  return headings.map((heading) => {
-    const anchor = anchorOf(heading);
-    const before = seen.get(anchor) ?? 0;
-    seen.set(anchor, before + 1);
-    return before === 0 ? anchor : `${anchor}-${before}`;
-  });
-}
-
-/** The anchor of a heading, as GitHub makes it. */
-export function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\w\s-]/g, "")
-    .replaceAll(" ", "-");
 }
