@@ -3,7 +3,7 @@
 //
 //   -- NAME ...                only these. Kills and orphans: kills, external-kills, real-kills, worktree-kills, stack-kills, agent-kills,
 //                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres,
-//                             simulation, nemesis, outages, boundaries. Suites: conformance, command-lines,
+//                             simulation, nemesis, outages, upgrades, boundaries. Suites: conformance, command-lines,
 //                             mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents,
 //                             page, field, release, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
@@ -236,6 +236,11 @@ const CAMPAIGNS: readonly Campaign[] = [
     "command-lines",
     "every wrong command line in both forms of its error, and help asked for in every way",
     ["packages/holdfast/src/behaviour/bad-input.test.ts", "packages/holdfast/src/behaviour/help.test.ts"],
+  ),
+  ofTests(
+    "upgrades",
+    "sessions that wait in every way go on with a planted next version, and the earlier one refuses them",
+    ["scripts/upgrade/upgrade.test.ts"],
   ),
   ofTests("boundaries", "a crash at every point of a long session with context boundaries", [
     "packages/agents/src/model-loop/compaction/compaction.test.ts",

@@ -1,0 +1,69 @@
+// `nextVersion`: the sources of this checkout as a later version would have them, with another table, another
+// behaviour of the kernel and another number. There is no later version yet, so it is planted.
+//
+// It runs from a folder of its own, outside of `node_modules`, since Node strips no types there.
+
+import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+export const NEXT_NUMBER = "0.2.0";
+
+/** The text that is looked for is there once, and what takes its place. */
+type Edit = readonly [file: string, was: string, becomes: string];
+
+const EDITS: readonly Edit[] = [
+  [
+    "storage/src/sqlite/file/migrations.ts",
+    "\n];\n",
+    "\n  `ALTER TABLE session ADD COLUMN planted TEXT NOT NULL DEFAULT 'yes'`,\n];\n",
+  ],
+  [
+    "core/src/session/session.ts",
+    "BEHAVIOUR: Readonly<Record<string, number>> = {}",
+    "BEHAVIOUR: Readonly<Record<string, number>> = { planted: 1 }",
+  ],
+  ["core/src/version.ts", 'VERSION = "0.1.0"', `VERSION = "${NEXT_NUMBER}"`],
+];
+
+/** Makes it in an empty folder. @returns the path of its command. @throws Error for a text that is not there once. */
+export function nextVersion(folder: string): string {
+  const packages = join(root, "packages");
+  cpSync(packages, join(folder, "packages"), { recursive: true, filter: isSource });
+  linkPackages(folder);
+  for (const [file, was, becomes] of EDITS) {
+    const path = join(folder, "packages", file);
+    const parts = readFileSync(path, "utf8").split(was);
+    if (parts.length !== 2) throw new Error(`${file} has ${JSON.stringify(was)} ${parts.length - 1} times`);
+    writeFileSync(path, parts.join(becomes));
+  }
+  return join(folder, "packages/holdfast/bin/holdfast.mjs");
+}
+
+function isSource(path: string): boolean {
+  const parts = relative(root, path).split(sep);
+  return !parts.includes("node_modules") && parts[2] !== "dist" && !path.endsWith(".test.ts");
+}
+
+/** Packages of others are those of this checkout. */
+function linkPackages(folder: string): void {
+  const modules = join(root, "node_modules");
+  const names = readdirSync(modules).flatMap((name) =>
+    name.startsWith("@") ? readdirSync(join(modules, name)).map((own) => join(name, own)) : name,
+  );
+  for (const name of names) {
+    if (name.startsWith(".") || lstatSync(join(modules, name)).isSymbolicLink()) continue;
+    link(join(folder, "node_modules", name), join(modules, name));
+  }
+  for (const each of readdirSync(join(folder, "packages"))) {
+    const text = readFileSync(join(folder, "packages", each, "package.json"), "utf8");
+    const { name } = JSON.parse(text) as { readonly name: string };
+    link(join(folder, "node_modules", name), join(folder, "packages", each));
+  }
+}
+
+function link(path: string, to: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(to, path);
+}

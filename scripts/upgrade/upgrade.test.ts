@@ -1,0 +1,158 @@
+// An upgrade with sessions in flight: the packed version is killed at work, and a planted next one, whose tables
+// and behaviours differ, takes its database over. Nothing is lost or done twice, and the packed version refuses
+// the database afterwards without a change.
+
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { ofCampaign } from "@holdfast/testkit/campaign";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { NEXT_NUMBER, nextVersion } from "./next-version.ts";
+
+const HEAD = `import { appendFileSync } from "node:fs";
+import { defineAgent, defineTask, local } from "holdfast";
+const done = (ctx, what) =>
+  ctx.run(what, () => appendFileSync("effects.txt", ctx.sessionId + " " + what + "\\n"), { effect: "once" });
+`;
+
+/** The wait of a session whose process is killed, the command that ends the wait, and the output. */
+const CASES: Readonly<
+  Record<string, { readonly body: string; readonly goOn?: readonly string[]; readonly output: string }>
+> = {
+  question: {
+    body: `const said = await ctx.requestInput("Which?", { answer: "any" }); await done(ctx, "after"); return said;`,
+    goOn: ["answer", "question", '"left"'],
+    output: "left",
+  },
+  approval: {
+    body: `const { approved } = await ctx.requestInput("Deploy?", { answer: "approval" }); await done(ctx, "after"); return approved;`,
+    goOn: ["approve", "approval"],
+    output: "true",
+  },
+  signal: {
+    body: `const got = await ctx.waitForSignal("go"); await done(ctx, "after"); return got;`,
+    goOn: ["signal", "signal", "go", "7"],
+    output: "7",
+  },
+  timer: {
+    body: `await ctx.sleep(4_000); await done(ctx, "after"); return "woken";`,
+    output: "woken",
+  },
+  step: {
+    body: `await ctx.run("slow", () => new Promise((resolve) => setTimeout(resolve, 3_000)), { effect: "read" });
+    await done(ctx, "after"); return "slept";`,
+    output: "slept",
+  },
+  retry: {
+    body: `await ctx.run("shaky", (task) => { if (task.attempt === 1) throw new Error("once more"); },
+      { effect: "keyed", retry: { maxAttempts: 3, initialDelayMs: 3_000 } }).catch(() => {});
+    await done(ctx, "after"); return "tried";`,
+    output: "tried",
+  },
+  child: {
+    body: `const child = ctx.spawnAgent(local(waits), null);
+    const got = await ctx.waitForChild(child); await done(ctx, "after"); return got;`,
+    goOn: ["signal", "child-1", "go", "8"],
+    output: "8",
+  },
+};
+
+const CHILD = `const waits = defineAgent({ name: "waits", run: async (ctx) => {
+  await done(ctx, "child before"); return ctx.waitForSignal("go"); } });
+`;
+
+interface Row {
+  readonly status: string;
+}
+
+describe("an upgrade", () => {
+  let folder: string;
+  let next: string;
+  let project: Project;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "holdfast-next-"));
+    next = nextVersion(folder);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  beforeEach(() => void (project = new Project({ eachAsProcess: true })));
+  afterEach(() => project.dispose());
+
+  const nextCall = (...args: readonly string[]) =>
+    project.shell([process.execPath, "--no-warnings", next, ...args].map((word) => `'${word}'`).join(" "));
+  const effects = (): string =>
+    existsSync(project.path("effects.txt")) ? readFileSync(project.path("effects.txt"), "utf8") : "";
+
+  test(
+    "sessions that wait in every way go on with the next version, each effect once, and the earlier one refuses",
+    { ...ofCampaign, timeout: 600_000 },
+    async () => {
+      const names = Object.keys(CASES);
+      for (const name of names) {
+        const { body } = CASES[name]!;
+        project.write(
+          `${name}.ts`,
+          `${HEAD}${CHILD}export default defineAgent({ name: "${name}", agents: [waits],
+  run: async (ctx) => { await done(ctx, "before"); ${body} } });\n`,
+        );
+        const running = project.start(["run", `${name}.ts`, "--session", name]);
+        const last = name === "child" ? "child-1 child before" : `${name} before`;
+        while (!effects().includes(`${last}\n`))
+          await Promise.race([delay(20), running.finished.then(ended)]);
+        await delay(500); // Its wait is stored.
+        running.kill("SIGKILL");
+        await running.finished;
+      }
+      const asked = await questions((...args) => project.run(...args));
+      expect(asked).toHaveLength(2);
+
+      expect((await nextCall("--version")).stdout).toContain(NEXT_NUMBER);
+      expect(await questions(nextCall)).toEqual(asked);
+      for (const name of names) {
+        const { goOn, output } = CASES[name]!;
+        if (goOn !== undefined) {
+          const went = await nextCall(...goOn);
+          expect(went.code, went.stderr).toBe(0);
+        }
+        const { code, stdout, stderr } = await nextCall("resume", name);
+        expect(code, stderr).toBe(0);
+        expect({ name, output: stdout.trimEnd() }).toEqual({ name, output });
+      }
+      const lines = effects().trimEnd().split("\n");
+      expect(new Set(lines).size, "an effect was done twice").toBe(lines.length);
+      expect(lines.toSorted()).toEqual(
+        [...names.flatMap((name) => [`${name} after`, `${name} before`]), "child-1 child before"].toSorted(),
+      );
+      const rows = JSON.parse((await nextCall("list", "--json")).stdout) as readonly Row[];
+      expect(rows.map(({ status }) => status)).toEqual([...names, "child-1"].map(() => "completed"));
+
+      const before = hashOf(project);
+      for (const args of [["list"], ["run", "signal.ts", "--session", "late"], ["resume", "signal"]])
+        expect(await project.run(...args)).toMatchObject({
+          code: 11,
+          stderr: expect.stringContaining("schema version 2"),
+        });
+      expect(hashOf(project)).toBe(before);
+    },
+  );
+});
+
+async function questions(
+  call: (...args: string[]) => Promise<{ readonly stdout: string }>,
+): Promise<readonly string[]> {
+  const { stdout } = await call("inbox", "--json");
+  const { items } = JSON.parse(stdout) as { readonly items: readonly { readonly id: string }[] };
+  return items.map(({ id }) => id).toSorted();
+}
+
+function ended({ stderr }: { readonly stderr: string }): never {
+  throw new Error(`it ended before it waited: ${stderr}`);
+}
+
+function hashOf(project: Project): string {
+  return createHash("sha256")
+    .update(readFileSync(project.path(".holdfast/holdfast.db")))
+    .digest("hex");
+}
