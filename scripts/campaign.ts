@@ -194,10 +194,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     tests: [POSTGRES_TESTS],
     run: runPostgres,
   },
-  {
-    name: "simulation",
-    run: runSimulations,
-  },
+  { name: "simulation", run: runSimulations },
   {
     name: "nemesis",
     run: () => disturb({ minMs: minutes * 60_000, atOnce: 2, pauseMs: 5_000, width: 24, isPoisoned: true }),

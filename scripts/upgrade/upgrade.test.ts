@@ -1,5 +1,5 @@
-// An upgrade with sessions in flight: the packed version is killed at work, and a planted next one, whose tables
-// and behaviours differ, takes its database over. Nothing is lost or done twice, and the packed version refuses
+// An upgrade with sessions in flight: the packed version is killed at work, and a planted next one takes its
+// database over. Its tables and behaviours differ. Nothing is lost or done twice, and the packed version refuses
 // the database afterwards without a change.
 
 import { createHash } from "node:crypto";
@@ -20,21 +20,21 @@ const done = (ctx, what) =>
 
 /** The wait of a session whose process is killed, the command that ends the wait, and the output. */
 const CASES: Readonly<
-  Record<string, { readonly body: string; readonly goOn?: readonly string[]; readonly output: string }>
+  Record<string, { readonly body: string; readonly unblock?: readonly string[]; readonly output: string }>
 > = {
   question: {
     body: `const said = await ctx.requestInput("Which?", { answer: "any" }); await done(ctx, "after"); return said;`,
-    goOn: ["answer", "question", '"left"'],
+    unblock: ["answer", "question", '"left"'],
     output: "left",
   },
   approval: {
     body: `const { approved } = await ctx.requestInput("Deploy?", { answer: "approval" }); await done(ctx, "after"); return approved;`,
-    goOn: ["approve", "approval"],
+    unblock: ["approve", "approval"],
     output: "true",
   },
   signal: {
     body: `const got = await ctx.waitForSignal("go"); await done(ctx, "after"); return got;`,
-    goOn: ["signal", "signal", "go", "7"],
+    unblock: ["signal", "signal", "go", "7"],
     output: "7",
   },
   timer: {
@@ -55,7 +55,7 @@ const CASES: Readonly<
   child: {
     body: `const child = ctx.spawnAgent(local(waits), null);
     const got = await ctx.waitForChild(child); await done(ctx, "after"); return got;`,
-    goOn: ["signal", "child-1", "go", "8"],
+    unblock: ["signal", "child-1", "go", "8"],
     output: "8",
   },
 };
@@ -111,9 +111,9 @@ describe("an upgrade", () => {
       expect((await nextCall("--version")).stdout).toContain(NEXT_NUMBER);
       expect(await questions(nextCall)).toEqual(asked);
       for (const name of names) {
-        const { goOn, output } = CASES[name]!;
-        if (goOn !== undefined) {
-          const went = await nextCall(...goOn);
+        const { unblock, output } = CASES[name]!;
+        if (unblock !== undefined) {
+          const went = await nextCall(...unblock);
           expect(went.code, went.stderr).toBe(0);
         }
         const { code, stdout, stderr } = await nextCall("resume", name);
