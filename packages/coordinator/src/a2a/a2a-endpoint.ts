@@ -18,7 +18,6 @@ import type { ApiLimits } from "../api/limits.ts";
 import { checkBody, checkJsonType } from "../api/request-guards.ts";
 import { headersOf, Refusal } from "../call/refusal.ts";
 import { callerTransport } from "../endpoint/caller-transport.ts";
-import { readRequest } from "./request-shape.ts";
 
 const CARD = ".well-known/agent-card.json";
 /** Where clients look for a card: below the address without an agent, and beside an address without its last slash. */
@@ -137,7 +136,7 @@ async function serveCall(exchange: Exchange, { protocol, tasks, limits, error }:
   checkBody(rawHeaders, limits.bodyBytes);
   const body = await readAll(exchange, limits.bodyBytes);
   checkJsonType(rawHeaders);
-  const read = readRequest(body);
+  const read = protocol.readRequest(body);
   const send = (value: object, of?: HoldfastError): void =>
     answer(
       exchange,

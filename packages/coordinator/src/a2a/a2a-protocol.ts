@@ -1,5 +1,5 @@
-// The parts of the SDK that serve a call (`handle`, `cardJson`, `errorJson`). This module is loaded at the first
-// call.
+// The parts of the SDK that serve a call (`handle`, `cardJson`, `errorJson`), and the reader of requests. This
+// module is loaded at the first call.
 
 import { AgentCard } from "@a2a-js/sdk";
 import { A2AError, toJsonRpcError } from "@a2a-js/sdk/errors";
@@ -10,6 +10,7 @@ import { AgentTasks } from "./agent-tasks.ts";
 
 export { AgentTasks };
 export { statusFor } from "./a2a-errors.ts";
+export { readRequest } from "./request-shape.ts";
 
 type Answers = AsyncGenerator<object, void, undefined>;
 

@@ -5,6 +5,7 @@
 import { z } from "zod";
 
 const LIMITS = { idChars: 1_000, parts: 100, history: 100, page: 100 } as const;
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 const id = z.string().max(LIMITS.idChars);
 const historyLength = z.int().min(0).optional();
 
@@ -34,7 +35,7 @@ const list = z.looseObject({
   pageSize: z.int().min(0).max(LIMITS.page).optional(),
   pageToken: z.string().max(LIMITS.idChars).optional(),
   historyLength,
-  statusTimestampAfter: z.iso.datetime({ offset: true }).optional(),
+  statusTimestampAfter: z.string().regex(TIMESTAMP, "not a time of ISO 8601 with its zone").optional(),
   includeArtifacts: z.boolean().optional(),
 });
 

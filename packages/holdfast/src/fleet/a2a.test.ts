@@ -282,6 +282,7 @@ test.each([
   ["no version", rpc("GetTask", { id: "a" }), { "a2a-version": "" }, -32_009],
   ["an old version", rpc("GetTask", { id: "a" }), { "a2a-version": "0.3" }, -32_009],
   ["an unknown task", rpc("SubscribeToTask", { id: "a" }), {}, -32_001],
+  ["a time that is none", rpc("ListTasks", { statusTimestampAfter: "yesterday" }), {}, -32_602],
   ["a negative history", rpc("GetTask", { id: "a", historyLength: -1 }), {}, -32_602],
 ])("a bad request is answered by the code of the protocol: %s", async (_name, body, headers, code) => {
   const { body: answer } = await call(body, headers);
