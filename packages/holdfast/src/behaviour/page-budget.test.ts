@@ -42,7 +42,7 @@ test("the list shows and finds what a session has spent, without a budget too", 
   });
   await stand.follow("sessions?cost=0.08");
   await row.waitFor();
-  expect(await page.getByRole("listitem").count()).toBe(1);
+  expect(await page.getByTestId("sessions").getByRole("listitem").count()).toBe(1);
   await stand.follow("sessions?cost=0.09");
   await page.getByText("No session is like that").waitFor();
   expect(stand.trouble).toEqual([]);
