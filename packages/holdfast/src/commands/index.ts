@@ -83,6 +83,10 @@ export const GROUPS = [
         summary: "Send a signal to a session, whether or not it is running",
         load: async () => (await import("./signal.ts")).signal,
       },
+      message: {
+        summary: "Send a message to agents, whether they wait for it or work",
+        load: async () => (await import("./people/message.ts")).message,
+      },
       approve: {
         summary: "Answer a session's open question with yes, or with no",
         load: async () => (await import("./people/approve.ts")).approve,

@@ -169,7 +169,7 @@ export async function isIdle({ role, storage }: Access, sessionIds: readonly str
   }
 }
 
-function sessionEnded({ sessionId, status, agent }: Session, io: Io): ConflictError {
+export function sessionEnded({ sessionId, status, agent }: Session, io: Pick<Io, "call">): ConflictError {
   const name = programOf(agent.file);
   return new ConflictError(
     "session_ended",

@@ -61,6 +61,7 @@ const KINDS: Readonly<Record<CommandName, "starts" | "passes" | "works">> = {
   trace: "works",
   replay: "works",
   signal: "passes",
+  message: "passes",
   approve: "passes",
   answer: "passes",
   pause: "passes",

@@ -123,7 +123,8 @@ function checkCount(syntax: Syntax, { action, positionals, usage, has }: Argumen
     throw refuse(`${missing.is} is missing`, usage, defined({ fix: missing.ifMissing }));
   const extra = positionals[taken.length];
   const last = taken.at(-1);
-  if (extra === undefined || last?.repeats === true || last?.leavesRest === true) return;
+  if (extra === undefined || taken.some(({ repeats }) => repeats === true) || last?.leavesRest === true)
+    return;
   // A shell turns `--agents *.ts` into one option and further arguments.
   const list = Object.entries(ownOptions(syntax, action)).find(
     ([name, { takesMore }]) => takesMore === true && has(name),

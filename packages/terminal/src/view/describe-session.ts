@@ -99,7 +99,7 @@ export function isOfAdapter(name: string): boolean {
 }
 
 /** Whether the session is a conversation of an agent file or an external agent that waits for its next request. */
-function isIdleConversation({ waits }: Pick<Session, "waits">): boolean {
+export function isIdleConversation({ waits }: Pick<Session, "waits">): boolean {
   const names = new Set(waits.map((wait) => (wait.type === "signal" ? wait.name : "")));
   return names.has(NEXT_INPUT) && (names.has("steer") || names.has("follow_up"));
 }
