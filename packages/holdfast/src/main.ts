@@ -9,6 +9,7 @@ import { errorJson, errorText, shownError } from "@holdfast/terminal/frame/comma
 import { COMMANDS, GROUPS, type ListedCommand } from "./commands/index.ts";
 import { placeOf } from "@holdfast/terminal/frame/error-place";
 import { commandHelp, overview, USAGE } from "@holdfast/terminal/frame/help";
+import { restoreTerminal } from "@holdfast/terminal/frame/screen/held-terminal";
 import { Terminal } from "@holdfast/terminal/frame/terminal";
 
 const NO_KEYS: OwnKeys = { handed: new Set(), visible: new Set(), exposed: [] };
@@ -107,6 +108,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     db: args.text("db"),
     url: args.text("url"),
   });
+  restoreTerminal(io);
   // Every program that is started from here on is found by this variable.
   const { withoutProject } = await import("./place/program-path.ts");
   process.env["PATH"] = withoutProject(process.env["PATH"] ?? "", io);

@@ -54,7 +54,13 @@ export {
   type WantedSecrets,
   wantedSecretsOf,
 } from "./secrets/declared-secrets.ts";
-export { type OwnKeys, replaceWithoutKeys, withHandedKeys, withoutKeys } from "./secrets/handed-keys.ts";
+export {
+  type OwnKeys,
+  replaceProcess,
+  replaceWithoutKeys,
+  withHandedKeys,
+  withoutKeys,
+} from "./secrets/handed-keys.ts";
 export { keyVariables, PROVIDER_KEY_NAMES } from "./secrets/key-variables.ts";
 export { type RedactedText, Redactor } from "./secrets/redactor.ts";
 export { secretForms } from "./secrets/secret-forms.ts";

@@ -69,13 +69,18 @@ export function replaceWithoutKeys(
   const visible = new Set(Object.keys(process.env).filter((name) => !handed.has(name)));
   const exposed = keyVariables(process.env, more).filter((name) => visible.has(name));
   if (exposed.length === 0 || !isReplaceable()) return { handed, visible, exposed };
-  const all = new Set([...more, ...handed]);
-  const env = Object.entries(withHandedKeys(process.env, all)).flatMap(([name, value]) =>
+  replaceProcess(new Set([...more, ...handed]));
+  return { handed, visible, exposed };
+}
+
+/** The same command line in a new process of the same id. Where that cannot be, the call does nothing. */
+export function replaceProcess(keys: ReadonlySet<string>): void {
+  if (!isReplaceable()) return;
+  const env = Object.entries(withHandedKeys(process.env, keys)).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   );
   const args = [process.argv0, ...process.execArgv, ...process.argv.slice(1)];
   process.execve!(process.execPath, args, Object.fromEntries(env));
-  return { handed, visible, exposed };
 }
 
 /** Puts the keys of the note into `process.env`. A note that is gone or damaged has none. */

@@ -1,7 +1,7 @@
 // `TerminalScreen`: a whole terminal that is drawn again on each change, and the keys that a person presses.
 //
-//   - The terminal is as it was when the screen is closed, also after an error or a signal that ends the
-//     process.
+//   - The terminal is as it was when the screen is closed, however the process ends (`holdTerminal`).
+//   - Another program may have the terminal for a while (`lend`). Ctrl-C is then for that program alone.
 //   - Text of agents cannot steer the terminal: everything that is drawn keeps its colours only.
 //   - Nothing is written while nothing has changed.
 
@@ -9,6 +9,7 @@ import { emitKeypressEvents } from "node:readline";
 import { clearTimeout, setTimeout } from "node:timers";
 import { stripVTControlCharacters } from "node:util";
 import { STOP_EXIT, type Io, type StopSignal } from "./command.ts";
+import { holdTerminal, setRawMode } from "./screen/held-terminal.ts";
 import { COLOUR, coloured } from "./plain-text.ts";
 
 /** A key as Node names it. `text` is what it types. */
@@ -34,22 +35,51 @@ const LEAVE = "\u001b[?7h\u001b[?25h\u001b[?1049l";
 export class TerminalScreen {
   readonly #io: Io;
   readonly #release: () => void;
+  #endHold: () => void = () => {};
   readonly #keys: Key[] = [];
   #isAwaited: (() => void) | undefined;
   #drawn = "";
+  #isLent = false;
   #stopped: StopSignal | undefined;
 
   constructor(io: Io) {
     this.#io = io;
     this.#release = io.onStop((signal) => {
+      if (this.#isLent && signal === "SIGINT") return;
       this.#stopped ??= signal;
       this.#isAwaited?.();
     });
     emitKeypressEvents(io.stdin);
-    setRawMode(io, true);
-    io.stdin.on("keypress", this.#onKey);
-    io.stdin.resume();
-    io.write(ENTER);
+    process.on("SIGWINCH", this.wake);
+    this.#take();
+  }
+
+  #take(): void {
+    const { stdin } = this.#io;
+    this.#endHold = holdTerminal(this.#io, LEAVE);
+    setRawMode(this.#io, true);
+    stdin.on("keypress", this.#onKey);
+    stdin.resume();
+    this.#io.write(ENTER);
+    this.#drawn = "";
+  }
+
+  #leave(): void {
+    this.#io.stdin.off("keypress", this.#onKey);
+    this.#io.stdin.pause();
+    this.#endHold();
+  }
+
+  /** Gives the terminal to other work, and takes it again afterwards. */
+  async lend<T>(work: () => Promise<T>): Promise<T> {
+    this.#leave();
+    this.#isLent = true;
+    try {
+      return await work();
+    } finally {
+      this.#isLent = false;
+      this.#take();
+    }
   }
 
   /** The exit code of the signal that asked for the end. */
@@ -65,11 +95,18 @@ export class TerminalScreen {
   draw(lines: readonly string[]): void {
     const { columns, rows } = this.size;
     const shown = lines.slice(0, rows).map((line) => cutColoured(coloured(line), columns));
-    const text = `\u001b[H${shown.map((line) => `${line}\u001b[0m\u001b[K`).join("\r\n")}\u001b[J`;
+    // Erased before it is written: behind a line as wide as the terminal its last character would be erased.
+    const rest = shown.length < rows ? "\r\n\u001b[J" : "";
+    const text = `\u001b[H${shown.map((line) => `\u001b[K${line}\u001b[0m`).join("\r\n")}${rest}`;
     const key = `${columns} ${rows} ${text}`;
     if (key === this.#drawn) return;
     this.#drawn = key;
     this.#io.write(text);
+  }
+
+  /** Whether a key was pressed that nobody has taken. */
+  get hasKey(): boolean {
+    return this.#keys.length > 0;
   }
 
   /** The next key; `undefined` when none came in time, or after `wake`, or when a signal asked for the end. */
@@ -89,10 +126,8 @@ export class TerminalScreen {
   readonly wake = (): void => this.#isAwaited?.();
 
   close(): void {
-    this.#io.stdin.off("keypress", this.#onKey);
-    setRawMode(this.#io, false);
-    this.#io.stdin.pause();
-    this.#io.write(LEAVE);
+    process.off("SIGWINCH", this.wake);
+    this.#leave();
     this.#release();
   }
 
@@ -112,10 +147,6 @@ export async function withScreen<T>(io: Io, work: (screen: TerminalScreen) => Pr
   } finally {
     screen.close();
   }
-}
-
-function setRawMode({ stdin }: Io, isRaw: boolean): void {
-  if ("setRawMode" in stdin && typeof stdin.setRawMode === "function") stdin.setRawMode(isRaw);
 }
 
 /** A line cut to a number of characters, of which colours are none. */
