@@ -18,7 +18,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "library/push-contents.ts",
     "run/drive/follow-session.ts",
     "screens/blocked-sessions.ts",
-    "screens/place-changes.ts",
+    "screens/cockpit.ts",
     "@holdfast/client",
     "place/coordinator-call.ts",
   ],

@@ -12,18 +12,10 @@ import { plainLine, plainPiece } from "@holdfast/terminal/frame/plain-text";
 import { entryLines, type OpenCalls } from "@holdfast/terminal/view/work/entry-lines";
 import { eventLine, isFailedHook, isMessageReceipt } from "@holdfast/terminal/view/event-line";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
+import { EVENTS_WITH_LINES } from "@holdfast/terminal/view/work/past-work";
 import { ShownText } from "@holdfast/terminal/view/work/shown-text";
 import { WorkStatus } from "@holdfast/terminal/view/work/work-status";
 import type { ChatTerminal } from "./chat-terminal.ts";
-
-/** Events with a line of their own in a conversation. */
-const SHOWN: ReadonlySet<string> = new Set([
-  "attempt_failed",
-  "attempt_lost",
-  "task_failed",
-  "cancel_requested",
-  "wait_timed_out",
-]);
 
 export class ChatView {
   readonly #io: Io;
@@ -49,7 +41,7 @@ export class ChatView {
     const look = this.#io.notes;
     this.#status.event(event);
     if (event.type === "append_entry") return this.#entry(String(event.role), event.content);
-    if (!SHOWN.has(event.type) && !isMessageReceipt(event) && !isFailedHook(event)) return;
+    if (!EVENTS_WITH_LINES.has(event.type) && !isMessageReceipt(event) && !isFailedHook(event)) return;
     const line = eventLine(event, look, { now: Date.now(), sessionId: this.#sessionId });
     if (line !== undefined) this.#say(line);
   }

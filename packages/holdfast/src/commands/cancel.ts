@@ -1,10 +1,5 @@
-import { defined, isEnded } from "@holdfast/core";
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
-import { withSession } from "../place/find-session.ts";
-import { requestsOver } from "@holdfast/runtime";
-import { isIdle } from "../sessions/send-signal.ts";
-import { cleanUp } from "../run/clean-up.ts";
+import { cancelSession } from "../sessions/steer/cancel-session.ts";
 
 export const cancel: Command = {
   name: "cancel",
@@ -23,41 +18,6 @@ export const cancel: Command = {
 
   async run(args, io) {
     const [id = ""] = args.positionals;
-    const hard = args.has("hard");
-    const reason = args.text("reason");
-    const database = findDatabase(args, io);
-    const cancelled = await withSession(database, id, async (session, access) => {
-      const { sessionId } = session;
-      const { storage } = access;
-      const receipt = await requestsOver(storage).cancel(sessionId, {
-        hard,
-        ...defined({ reason }),
-      });
-      const status = (await storage.reader.session(sessionId))?.status ?? session.status;
-      const idle = !isEnded(status) && (await isIdle(access, [sessionId]));
-      return { session, receipt, status, isIdle: idle };
-    });
-    const { session, receipt } = cancelled;
-    const { sessionId } = session;
-    const isCleanedUp = cancelled.isIdle && (await cleanUp(session, database, args, io));
-    const status = isCleanedUp ? "cancelled" : cancelled.status;
-    const resume = cancelled.isIdle && !isCleanedUp ? io.call(`resume ${sessionId}`) : undefined;
-    io.result(
-      {
-        sessionId,
-        status: receipt.status,
-        sessionStatus: status,
-        ...defined({ resume }),
-      },
-      "",
-    );
-    // Success: what was asked for is so already, and a script that repeats it must not fail.
-    if (receipt.status === "already_ended") io.note(`session ${sessionId} had already ended (${status})`);
-    else if (isEnded(status))
-      io.note(`session ${sessionId} is ${status}${session.children > 0 ? ", and all below it" : ""}`);
-    else io.note(`session ${sessionId} was asked to end${session.children > 0 ? ", and all below it" : ""}`);
-    if (resume !== undefined)
-      io.note(`no process runs it; its agent may clean up with: ${resume}   (or end it with --hard)`);
-    return 0;
+    return cancelSession(id, { hard: args.has("hard"), reason: args.text("reason") }, args, io);
   },
 };

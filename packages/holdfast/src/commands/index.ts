@@ -43,7 +43,7 @@ export const GROUPS = [
         load: async () => (await import("./ui.ts")).ui,
       },
       top: {
-        summary: "Show the live sessions: what each waits for and why, and what it costs",
+        summary: "Show the live sessions, what each does or needs and what it costs, and act on them by keys",
         load: async () => (await import("./people/top.ts")).top,
       },
       inbox: {

@@ -7,6 +7,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { InboxItem } from "@holdfast/proto/view";
 import type { Look } from "@holdfast/terminal/frame/command";
 import { duration, plainLine } from "@holdfast/terminal/frame/plain-text";
+import type { TypedText } from "./answer-keys.ts";
 import { inboxLines } from "../sessions/inbox-text.ts";
 
 export interface InboxState {
@@ -16,7 +17,7 @@ export interface InboxState {
   /** The first line of the selected item that is shown. */
   readonly top: number;
   /** The text that a person types, with its purpose. */
-  readonly typing?: { readonly label: string; readonly text: string };
+  readonly typing?: TypedText;
   /** The effect of the last key. */
   readonly message: string;
 }
@@ -33,7 +34,7 @@ export interface InboxPicture {
 const LIST_LINES = 6;
 const NAME_CHARS = 40;
 const LIST_TITLE_CHARS = 24;
-const KEYS = "j/k choose  a approve  d deny  e answer  space more  q leaves";
+const KEYS = "j/k choose  a approve  d deny  s always  e answer  space more  q leaves";
 
 export function inboxPicture(
   { items, selected, top, typing, message }: InboxState,
@@ -78,7 +79,7 @@ export function waitingIn(items: readonly InboxItem[]): readonly InboxItem[] {
 }
 
 /** A line in pieces of the terminal's width. A line that is too long loses its colours, and no character. */
-function wrap(line: string, columns: number): readonly string[] {
+export function wrap(line: string, columns: number): readonly string[] {
   const text = stripVTControlCharacters(line);
   if (text.length <= columns) return [line];
   const pieces: string[] = [];

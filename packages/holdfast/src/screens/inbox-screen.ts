@@ -7,12 +7,11 @@
 
 import { HoldfastError } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
-import { answerQuestion } from "../sessions/answer-question.ts";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { errorText, shownError } from "@holdfast/terminal/frame/command-error";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
+import { answerByKey, isAnswerKey, typeLine, type AnswerKey, type TypedText } from "./answer-keys.ts";
 import { inboxPicture, waitingIn, type InboxState } from "./inbox-picture.ts";
-import { typed, withScreen, type Key, type TerminalScreen } from "@holdfast/terminal/frame/terminal-screen";
+import { withScreen, type Key, type TerminalScreen } from "@holdfast/terminal/frame/terminal-screen";
 
 const LOOK_MS = 1_000;
 const MESSAGE_CHARS = 400;
@@ -119,7 +118,7 @@ class InboxScreen {
     if (name === "space" || name === "pagedown")
       return this.#set({ top: this.#isSeen() ? top : top + this.#page });
     if (name === "pageup" || name === "b") return this.#set({ top: Math.max(0, top - this.#page) });
-    if (name === "a" || name === "d" || name === "e") return this.#answer(name);
+    if (isAnswerKey(name)) return this.#answer(name);
   }
 
   #isSeen(): boolean {
@@ -134,83 +133,18 @@ class InboxScreen {
     this.#set({ selected: items[next]?.id, top: 0, message: "" });
   }
 
-  async #answer(key: "a" | "d" | "e"): Promise<void> {
+  async #answer(key: AnswerKey): Promise<void> {
     const item = this.#state.items.find(({ id }) => id === this.#state.selected);
     if (item === undefined) return this.#set({ message: "no item is selected: choose with j or k" });
-    const question = questionNumber(item);
-    if (question === undefined || item.kind === "answered")
-      return this.#set({ message: "this is answered by the command that it shows" });
-    // An item that was never shown cannot be approved.
-    if (key === "a" && !this.#isSeen()) return this.#set({ message: "see the rest first: space" });
-    const answer = await this.#typedAnswer(key);
-    if (answer === undefined) return this.#set({ message: "not answered" });
-    await this.#send(item, question, answer);
+    const type = (label: string) => typeLine(this.#screen, label, (typing) => this.#drawTyping(typing));
+    const message = await answerByKey(key, { item, isSeen: this.#isSeen() }, type, this.#args, this.#io);
+    this.#set({ message });
     await this.#refresh();
   }
 
-  /** The answer of a key; `undefined` when the person left it. */
-  async #typedAnswer(key: "a" | "d" | "e"): Promise<Answer | undefined> {
-    if (key === "a") return { payload: { approved: true }, isApproval: true, said: "approved" };
-    const text = await this.#typeLine(
-      key === "d"
-        ? "deny, with a reason (Enter sends, Escape leaves)"
-        : "answer as JSON (Enter sends, Escape leaves)",
-    );
-    if (text === undefined) return undefined;
-    if (key === "d")
-      return {
-        payload: { approved: false, ...(text.trim() === "" ? {} : { reason: text.trim() }) },
-        isApproval: true,
-        said: "denied",
-      };
-    return { payload: jsonOrText(text), isApproval: false, said: "answered" };
-  }
-
-  async #typeLine(label: string): Promise<string | undefined> {
-    let text = "";
-    for (;;) {
-      this.#set({ typing: { label, text } });
-      this.#draw();
-      const key = await this.#screen.key();
-      if (key === undefined || key.name === "escape" || key.name === "end" || key.name === "return") {
-        const { typing: _typed, ...rest } = this.#state;
-        this.#state = rest;
-        return key?.name === "return" ? text : undefined;
-      }
-      text = typed(text, key);
-    }
-  }
-
-  async #send({ sessionId }: InboxItem, question: number, answer: Answer): Promise<void> {
-    const said: string[] = [];
-    const quiet: Io = { ...this.#io, result: () => {}, note: (line) => void said.push(line) };
-    try {
-      await answerQuestion(this.#args, quiet, { id: sessionId, question: { id: question }, ...answer });
-      this.#set({ message: plainLine(said.join("; "), MESSAGE_CHARS) });
-    } catch (error) {
-      if (!HoldfastError.is(error)) throw error;
-      this.#set({ message: plainLine(errorText(shownError(error), false), MESSAGE_CHARS) });
-    }
-  }
-}
-
-interface Answer {
-  readonly payload: unknown;
-  readonly isApproval: boolean;
-  readonly said: string;
-}
-
-/** The number of the question of an item; `undefined` for a pause and for a session that has failed. */
-function questionNumber({ id, sessionId }: InboxItem): number | undefined {
-  const [, digits] = /^-(\d+)$/.exec(id.slice(sessionId.length)) ?? [];
-  return digits === undefined || !id.startsWith(sessionId) ? undefined : Number(digits);
-}
-
-/** JSON as its value, and any other text as a text. */
-function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
+  #drawTyping(typing: TypedText | undefined): void {
+    const { typing: _typed, ...rest } = this.#state;
+    this.#state = typing === undefined ? rest : { ...rest, typing };
+    this.#draw();
   }
 }

@@ -2,12 +2,20 @@
 //
 // Indexes by status find the sessions. However many have ended, about as many rows are read as are shown.
 
-import { decodeJson, defined, resumesAt, type Session, TITLE_CHARS } from "@holdfast/core";
+import {
+  decodeJson,
+  defined,
+  resumesAt,
+  type Session,
+  type StorageReader,
+  TITLE_CHARS,
+} from "@holdfast/core";
 import {
   costText,
   inLiveOrder,
   LIVE_STATUSES,
   whyText,
+  type WhyContext,
   type Cost,
   type PlainSession,
 } from "@holdfast/proto/view";
@@ -16,16 +24,26 @@ import { age, count, fittedTable, plainLine } from "@holdfast/terminal/frame/pla
 import type { Readers } from "../place/find-session.ts";
 import { findDriver } from "../place/project-storage.ts";
 import type { Database } from "../place/project.ts";
-import { moment, paintStatus } from "@holdfast/terminal/view/describe-session";
+import {
+  isIdleConversation,
+  isOfAdapter,
+  isOfProgram,
+  moment,
+  paintStatus,
+  statusText,
+} from "@holdfast/terminal/view/describe-session";
 import { shownIds } from "@holdfast/terminal/view/session-tree";
 import type { CostReader } from "@holdfast/terminal/view/session-cost";
 
+/** The column that is cut first: ids, and without them the ages, which are short enough. */
+const ID_AT = 3;
 const NAME_CHARS = 30;
 const WHY_CHARS = 300;
 
 export interface LiveSession {
   readonly session: Session;
   readonly place: Database;
+  readonly reader: StorageReader;
   /** Whether a process can be running it. */
   readonly isDriven: boolean;
   /** Why the session stands where it is. */
@@ -63,18 +81,64 @@ export async function readLive(
   const spent = await costs.costs(shown);
   return {
     isCut: ordered.length > limit,
-    sessions: shown.map(({ session, place }, at) => ({
+    sessions: shown.map(({ session, place, reader }, at) => ({
       session,
       place,
+      reader,
       isDriven: driven.has(session),
       cost: spent[at],
-      why: whyText(plainSession(session, blocked.get(session.sessionId)), {
+      why: whyOf(session, {
+        blocked: blocked.get(session.sessionId),
         isElsewhere: place.coordinator !== undefined,
         isDriven: driven.has(session),
         when: (time) => moment(time, now),
       }),
     })),
   };
+}
+
+/** The sessions without a parent that ended last, since a time. */
+export async function readEnded(
+  readers: Readers,
+  { since, most }: { readonly since: number; readonly most: number },
+  costs: CostReader,
+): Promise<readonly LiveSession[]> {
+  const pages = await Promise.all(
+    readers.flatMap(({ place, reader }) =>
+      ENDED_STATUSES.map(async (status) => {
+        const found = await reader.sessions({ status, limit: ENDED_LOOKED_AT });
+        return found
+          .filter(({ parent, endedAt = 0 }) => parent === undefined && endedAt >= since)
+          .map((session) => ({ session, place, reader }));
+      }),
+    ),
+  );
+  const shown = pages
+    .flat()
+    .toSorted((a, b) => (b.session.endedAt ?? 0) - (a.session.endedAt ?? 0))
+    .slice(0, most);
+  const spent = await costs.costs(shown);
+  return shown.map((one, at) => {
+    const why = whyOf(one.session, { isElsewhere: false, isDriven: true, when: String });
+    return { ...one, isDriven: true, cost: spent[at], why };
+  });
+}
+
+const ENDED_STATUSES = ["completed", "failed", "cancelled"] as const;
+const ENDED_LOOKED_AT = 50;
+
+/** The reason of its stand, for a person. The signals that adapters and other programs send are no need of a person. */
+function whyOf(
+  session: Session,
+  { blocked, ...context }: WhyContext & { readonly blocked?: string | undefined },
+): string {
+  const isProgram = isOfProgram(session);
+  const isIdle = isIdleConversation(session);
+  const waits = session.waits.filter(
+    (wait) => wait.type !== "signal" || !(isIdle || (isProgram && isOfAdapter(wait.name))),
+  );
+  const why = whyText(plainSession({ ...session, waits }, blocked), context);
+  return why === "" && isIdle && session.status === "waiting" ? "waits for your next message" : why;
 }
 
 /** Why sessions of coordinators are not taken. Only sessions that should be running make it worth a question. */
@@ -158,33 +222,56 @@ export function liveSummary({ sessions, isCut }: LivePage): string {
   return `${count(sessions.length, "live session")}${isCut ? " and more" : ""}: ${parts.join(", ")}`;
 }
 
-/** The table, its head first, as wide as the terminal at most. */
+/** When it began its work, or came to where it stands. */
+function sinceOf(session: Session): number {
+  return isOnRun(session) ? session.createdAt : (session.endedAt ?? session.updatedAt);
+}
+
+/** One word for a status, where a table has little room. */
+const SHORT_STATUS: Readonly<Record<string, string>> = {
+  input_required: "asks",
+  working: "works",
+  waiting: "waits",
+  submitted: "queued",
+  cancelling: "stopping",
+  completed: "done",
+};
+
+function statusCell(session: Session, look: Look, isDriven: boolean, isNarrow: boolean): string {
+  const status = statusText(session, isDriven);
+  const painted = paintStatus(session, look, isDriven);
+  return isNarrow ? painted.replace(status, SHORT_STATUS[status] ?? status) : painted;
+}
+
+/**
+ * The table, its head first, as wide as the terminal at most.
+ *
+ * @param isNarrow without the ids, and with short words, so that there is room for what each does.
+ */
 export function topLines(
-  { sessions }: LivePage,
+  { sessions }: Pick<LivePage, "sessions">,
   look: Look,
   now: number,
   columns = look.columns,
+  isNarrow = false,
 ): readonly string[] {
   const ids = shownIds(
     sessions.map(({ session }) => session),
     { columns },
   );
   const rows = sessions.map(({ session, isDriven, why, cost }) => [
-    paintStatus(session, look, isDriven),
+    statusCell(session, look, isDriven, isNarrow),
     plainLine(session.agent.name, NAME_CHARS, look.symbols.cut),
     plainLine(session.title ?? "", TITLE_CHARS, look.symbols.cut),
-    ids(session.sessionId),
-    age(Math.max(0, now - session.updatedAt)),
+    ...(isNarrow ? [] : [ids(session.sessionId)]),
+    age(Math.max(0, now - sinceOf(session))),
     costText(cost),
     plainLine(why, WHY_CHARS, look.symbols.cut),
   ]);
+  const id = isNarrow ? [] : ["SESSION"];
   const [head = "", ...lines] = fittedTable(
-    [["STATUS", "AGENT", "TITLE", "SESSION", "FOR", "COST", "WHY"], ...rows],
-    {
-      columns,
-      id: 3,
-      cutMark: look.symbols.cut,
-    },
+    [["STATUS", "AGENT", "TITLE", ...id, "FOR", "COST", "WHY"], ...rows],
+    { columns, id: ID_AT, cutMark: look.symbols.cut },
   );
   return rows.length === 0 ? [] : [look.paint.bold(head), ...lines];
 }

@@ -16,7 +16,7 @@ import {
   visibleText,
   type QuestionView,
 } from "@holdfast/proto/view";
-import { programOf } from "@holdfast/machine/agent-source";
+import { programOf, readAgentSource } from "@holdfast/machine/agent-source";
 import type { Io, Look } from "../frame/command.ts";
 import { cutTo, duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 
@@ -88,6 +88,13 @@ export function isOfProgram({ agent, waits }: Pick<Session, "agent" | "waits">):
     programOf(agent.file) !== undefined ||
     waits.some((wait) => wait.type === "signal" && wait.name === AGENT_REPORT)
   );
+}
+
+/** Whether a model or a program has the session. Unknown at a coordinator, which stores no source of an agent. */
+export function isConversation(session: Session): boolean | undefined {
+  const { file } = session.agent;
+  if (isOfProgram(session)) return true;
+  return file === undefined ? undefined : readAgentSource(file).kind === "file";
 }
 
 /**

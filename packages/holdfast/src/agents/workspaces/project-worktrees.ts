@@ -123,6 +123,18 @@ function withTrailer(message: string, session: string): string {
   return `${message}\n\nHoldfast-Session: ${session}\n`;
 }
 
+/** Whether a session of this project can have a worktree: the project is a repository with a commit. */
+export async function canHaveWorktrees(io: Io): Promise<boolean> {
+  const { worktrees, project } = here(io);
+  try {
+    await worktrees.list(project);
+    return true;
+  } catch (error) {
+    if (HoldfastError.is(error)) return false;
+    throw error;
+  }
+}
+
 function here(io: Io) {
   return { worktrees: worktreesOf(agentPlaces(io)), project: findSandboxRoot(io).value };
 }

@@ -17,7 +17,7 @@ export const inbox: Command = {
   description:
     "Shows for each the exact command or question in full, the folder, the agents from the root of the tree down, the age, and the " +
     "command that answers it. Uncertain effects come first. A failed session whose effect is uncertain is listed for 7 days after its end. " +
-    "On a terminal it is answered by keys until nothing waits: j and k choose, a approves, d denies with a reason, e writes an answer, q leaves.",
+    "On a terminal it is answered by keys until nothing waits: j and k choose, a approves and d denies with a reason, s and p keep the answer as a rule, e writes an answer, q leaves. Nothing is sent before Enter.",
   options: {
     limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" },
     after: { help: "the next page: the text that the page before has shown", value: "TEXT" },

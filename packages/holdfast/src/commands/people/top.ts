@@ -1,25 +1,23 @@
 import { limitOf } from "@holdfast/terminal/frame/arguments";
 import type { Command, Io } from "@holdfast/terminal/frame/command";
-import { type Readers, withReaders } from "../../place/find-session.ts";
+import { withReaders } from "../../place/find-session.ts";
 import { findDatabase, placesOf } from "../../place/project.ts";
 import { CostReader } from "@holdfast/terminal/view/session-cost";
 import { liveJson, type LivePage, liveSummary, readLive, topLines } from "../../screens/live-sessions.ts";
-import { isAtTerminal, withScreen } from "@holdfast/terminal/frame/terminal-screen";
-import { HoldfastError } from "@holdfast/core";
+import { isAtTerminal } from "@holdfast/terminal/frame/terminal-screen";
 
 const LIMIT = 50;
 const LIMIT_MAX = 1_000;
-/** The ages in the table go on without a change. */
-const AGES_MS = 5_000;
-/** Changes that come together are read together. */
-const REST_MS = 100;
 
 export const top: Command = {
   name: "top",
   description:
-    "On a terminal the list follows the changes of the place, until q. Elsewhere, and with --json, the command shows the list once and ends. " +
-    "Sessions that need a person come first. The cost is that of the session's own calls of models, by its journal. A call without a " +
-    "known price has an unknown cost.",
+    "On a terminal the list follows the changes of the place until q, with the sessions that ended in the last 12 hours below, and the " +
+    "selected session in full: what it asks, or what it does. Keys: j and k choose, Enter shows it at work, a approves and d denies with a " +
+    "reason, s and p keep the answer as a rule for the session or the project, e writes an answer, m sends a message (t marks several for it), c shows the changes in its worktree and M " +
+    "merges them, x stops it, r resumes it in the background, n starts a new one in the background. Elsewhere, and with --json, the command " +
+    "shows the list once and ends. Sessions that need a person come first. The cost is that of the session's own calls of models, by its " +
+    "journal. A call without a known price has an unknown cost.",
   options: { limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" } },
   examples: [
     ["top", "what happens now"],
@@ -33,7 +31,10 @@ export const top: Command = {
     const where = places.map(({ path }) => path).join(" and ");
     const costs = new CostReader();
     return withReaders(places, async (readers) => {
-      if (isAtTerminal(io)) return watch(readers, limit, where, io);
+      if (isAtTerminal(io)) {
+        const { showCockpit } = await import("../../screens/cockpit.ts");
+        return showCockpit({ readers, limit, where, args, io });
+      }
       showOnce(await readLive(readers, limit, costs, Date.now()), where, io);
       return 0;
     });
@@ -43,59 +44,4 @@ export const top: Command = {
 function showOnce(page: LivePage, where: string, io: Io): void {
   if (!io.isJson) io.note(`${liveSummary(page)} in ${where}`);
   io.show(liveJson(page), topLines(page, io.results, Date.now()).join("\n"));
-}
-
-/** Draws until q. A place that is away for a while stays on the screen as it was. */
-async function watch(readers: Readers, limit: number, where: string, io: Io): Promise<number> {
-  const { paint, symbols } = io.results;
-  const costs = new CostReader();
-  const { followPlaces } = await import("../../screens/place-changes.ts");
-  return withScreen(io, async (screen) => {
-    let isBehind = false;
-    let isResting = false;
-    const end = followPlaces(
-      readers.map(({ place }) => place),
-      () => {
-        isBehind = true;
-        if (!isResting) screen.wake();
-      },
-    );
-    try {
-      return await draw();
-    } finally {
-      end();
-    }
-
-    async function draw(): Promise<number> {
-      let lines: readonly string[] = [];
-      for (;;) {
-        let last = paint.dim("q leaves");
-        isBehind = false;
-        try {
-          const page = await readLive(readers, limit, costs, Date.now());
-          lines = [
-            `${paint.bold(liveSummary(page))}  ${paint.dim(where)}`,
-            "",
-            ...topLines(page, io.results, Date.now(), screen.size.columns),
-          ];
-        } catch (error) {
-          if (!HoldfastError.is(error) || error.code !== "storage_unavailable") throw error;
-          last = `${paint.yellow(`${symbols.warn} ${error.message}; tried again`)}  ${last}`;
-        }
-        const room = screen.size.rows - 2;
-        const hidden = lines.length - room;
-        screen.draw([
-          ...lines.slice(0, room),
-          hidden > 0 ? paint.dim(`${hidden} more lines: make the terminal higher`) : "",
-          last,
-        ]);
-        isResting = true;
-        let key = await screen.key(REST_MS);
-        isResting = false;
-        if (key === undefined && !isBehind && screen.stopExit === undefined) key = await screen.key(AGES_MS);
-        if (screen.stopExit !== undefined) return screen.stopExit;
-        if (key?.name === "q" || key?.name === "escape") return 0;
-      }
-    }
-  });
 }

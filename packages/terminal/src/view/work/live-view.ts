@@ -10,7 +10,6 @@
 // output is recorded.
 
 import { defined, isReservedName, NEXT_INPUT, type Session, type TraceEvent } from "@holdfast/core";
-import { readAgentSource } from "@holdfast/machine/agent-source";
 import {
   AGENT_REPORT,
   deliveryOf,
@@ -26,6 +25,7 @@ import {
   commandLines,
   describeWaits,
   isAside,
+  isConversation,
   isOfAdapter,
   isOfProgram,
   messageCommands,
@@ -293,13 +293,6 @@ const MACHINERY: ReadonlySet<string> = new Set([
   "signal_ready",
   "take_signals",
 ]);
-
-/** Whether a model or a program has the session. Unknown at a coordinator, which stores no source of an agent. */
-function isConversation(session: Session): boolean | undefined {
-  const { file } = session.agent;
-  if (isOfProgram(session)) return true;
-  return file === undefined ? undefined : readAgentSource(file).kind === "file";
-}
 
 /** The text of the agent that the line of an entry shows as it is. Empty for a longer one. */
 function wholeTextOf({ role, content }: JournalEvent): string {

@@ -1,0 +1,97 @@
+// `PastWork`: what a session did, as lines, for a person who comes to it later. It has the last lines alone,
+// and the call that is under way.
+
+import type { Session, StorageReader } from "@holdfast/core";
+import { deliveryOf, subAgentCallOf } from "@holdfast/proto/view";
+import type { Look } from "../../frame/command.ts";
+import { plain, plainLine } from "../../frame/plain-text.ts";
+import { isConversation, questionLine } from "../describe-session.ts";
+import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
+import { JournalTail, type JournalEvent } from "../journal-events.ts";
+import { callText, entryLines, replyOf, type OpenCalls } from "./entry-lines.ts";
+
+/** The events of a conversation that have a line of their own beside its entries. */
+export const EVENTS_WITH_LINES: ReadonlySet<string> = new Set([
+  "attempt_failed",
+  "attempt_lost",
+  "task_failed",
+  "cancel_requested",
+  "wait_timed_out",
+]);
+const LINES_KEPT = 400;
+/** A longer journal is read from its last checkpoint. */
+const WHOLE_RECORDS = 5_000;
+const REQUEST_CHARS = 500;
+const CALL_CHARS = 200;
+
+export class PastWork {
+  readonly #sessionId: string;
+  readonly #look: Look;
+  readonly #open: OpenCalls = new Map();
+  /** The steps that run, by their numbers. */
+  readonly #running = new Map<number, string>();
+  #isConversation: boolean;
+  #lines: string[] = [];
+
+  constructor(session: Session, look: Look) {
+    this.#sessionId = session.sessionId;
+    this.#isConversation = isConversation(session) === true;
+    this.#look = look;
+  }
+
+  /** The last lines, as many as these at most. */
+  lines(most: number): readonly string[] {
+    return this.#lines.slice(-most);
+  }
+
+  /** The call or the steps that run; empty where the journal does not say. */
+  get doing(): string {
+    const call = [...this.#open.values()].at(-1);
+    if (call !== undefined) return callText(call, CALL_CHARS);
+    if (this.#running.size === 0) return "";
+    if (this.#isConversation) return "thinking";
+    return plainLine([...this.#running.values()].join(", "), CALL_CHARS);
+  }
+
+  event(event: JournalEvent): void {
+    const { type, id, task = -1, kind = "" } = event;
+    if (type === "append_entry") this.#isConversation = true;
+    if (type === "schedule_task" && id !== undefined) this.#running.set(id, kind);
+    if (type === "task_completed" || type === "task_failed" || type === "outcome_kept")
+      this.#running.delete(task);
+    this.#lines.push(...this.#linesOf(event).flatMap((line) => line.split("\n")));
+    if (this.#lines.length > 2 * LINES_KEPT) this.#lines = this.#lines.slice(-LINES_KEPT);
+  }
+
+  #linesOf(event: JournalEvent): readonly string[] {
+    const { type, role = "", content, prompt = "" } = event;
+    const { paint, symbols } = this.#look;
+    if (type === "request_input")
+      return [paint.bold(`${symbols.ask} ${questionLine(prompt, REQUEST_CHARS)}`)];
+    if (type === "append_entry")
+      return [...this.#said(role, content), ...entryLines(role, content, this.#open, this.#look)];
+    const hasLine = EVENTS_WITH_LINES.has(type) || isMessageReceipt(event) || isFailedHook(event);
+    if (this.#isConversation && !hasLine) return [];
+    const line = eventLine(event, this.#look, { now: Date.now(), sessionId: this.#sessionId });
+    return line === undefined ? [] : [line];
+  }
+
+  #said(role: string, content: unknown): readonly string[] {
+    if (role === "user" && deliveryOf(content) === undefined)
+      return [`${this.#look.paint.cyan(">")} ${plainLine(entryText("user", content), REQUEST_CHARS)}`];
+    if (role !== "assistant" || subAgentCallOf(content) !== undefined) return [];
+    const { text } = replyOf(content);
+    return text.trim() === "" ? [] : [plain(text.trimEnd())];
+  }
+}
+
+/** The journal of a session from where its past is read. */
+export function pastTail({ sessionId, nextSeq, checkpointSeq }: Session, reader: StorageReader): JournalTail {
+  return new JournalTail(reader, sessionId, nextSeq > WHOLE_RECORDS ? checkpointSeq : 0);
+}
+
+export async function readPast(session: Session, reader: StorageReader, look: Look): Promise<PastWork> {
+  const past = new PastWork(session, look);
+  await pastTail(session, reader).advance((event) => past.event(event));
+  return past;
+}
