@@ -33,3 +33,14 @@ test("a server's address leads to the same price as the name of its provider", (
   expect(byAddress).toBe(costMicroUsd({ providerId: "anthropic" }, model, usage));
   expect(byAddress).toBeGreaterThan(0);
 });
+
+test.each(["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"] as const)(
+  "calls that differ in %s alone cost their own price each",
+  (field) => {
+    const costOf = (tokensOfField: number): number =>
+      costMicroUsd({ providerId: "anthropic" }, "claude-sonnet-4-5", { ...usage, [field]: tokensOfField })!;
+    const [few, more] = [costOf(60_000), costOf(61_000)];
+    expect([costOf(60_000), costOf(61_000)]).toEqual([few, more]);
+    expect(more).not.toBe(few);
+  },
+);

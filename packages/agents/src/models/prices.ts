@@ -1,7 +1,7 @@
 // The cost of a model call (`costMicroUsd`), from a price table that comes with the package. The table is
 // never updated over the network.
 
-import type { Prices } from "@holdfast/core";
+import { MINUTE_MS, type Prices } from "@holdfast/core";
 import type { Provider } from "@pydantic/genai-prices";
 
 import { genaiPrices } from "../lazy-packages.ts";
@@ -12,6 +12,28 @@ export type PriceList = { readonly providerId: string } | { readonly providerApi
 
 /** In millionths of a dollar, rounded up; `undefined` when the table does not know the model. */
 export function costMicroUsd(
+  prices: PriceList,
+  model: string,
+  usage: Omit<ModelUsage, "costMicroUsd">,
+): number | undefined {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  const minute = Math.floor(Date.now() / MINUTE_MS); // Some prices depend on the time.
+  const key = JSON.stringify([
+    prices,
+    model,
+    inputTokens,
+    outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    minute,
+  ]);
+  return remembered(costs, key, () => costByTable(prices, model, usage));
+}
+
+/** One call of a model is priced by its provider, its session and each budget of that. */
+const costs = new Map<string, number | undefined>();
+
+function costByTable(
   prices: PriceList,
   model: string,
   usage: Omit<ModelUsage, "costMicroUsd">,
@@ -40,17 +62,24 @@ export function contextWindow(name: string): number | undefined {
 
 /** A few models are used again and again, and a search compares hundreds of patterns. */
 const found = new Map<string, Provider | undefined>();
-const FOUND_MAX = 100;
 
 /** The provider in the price table, with the one of its models that has this name. */
 function findPriced(prices: PriceList, model: string): Provider | undefined {
-  const key = JSON.stringify([prices, model]);
-  if (!found.has(key)) {
-    if (found.size === FOUND_MAX) found.clear(); // Names come from servers.
+  return remembered(found, JSON.stringify([prices, model]), () => {
     const priced = genaiPrices().calcPrice({ input_tokens: 1 }, model, prices);
-    found.set(key, priced === null ? undefined : { ...priced.provider, models: [priced.model] });
-  }
-  return found.get(key);
+    return priced === null ? undefined : { ...priced.provider, models: [priced.model] };
+  });
+}
+
+const REMEMBERED_MAX = 100;
+
+/** Names of models and numbers of tokens come from servers, so that few are remembered. */
+function remembered<T>(known: Map<string, T>, key: string, find: () => T): T {
+  if (known.has(key)) return known.get(key) as T;
+  if (known.size === REMEMBERED_MAX) known.clear();
+  const value = find();
+  known.set(key, value);
+  return value;
 }
 
 export function isPriced(prices: PriceList, model: string): boolean {
