@@ -24,7 +24,7 @@ import {
   type Known,
 } from "./advised-names.ts";
 import { printedTexts, speakingSources } from "./printed-texts.ts";
-import { anchorOf } from "./tidy/anchors.ts";
+import { anchorOf } from "./site/anchors.ts";
 import { FOR_OWN_PROGRAMS } from "./tidy/inputs.ts";
 import { readTree, type Source } from "./tidy/tree.ts";
 

@@ -6,7 +6,7 @@
 
 import { declarationText, docCommentOf, publicMembers, memberText } from "./public-api.ts";
 import type { Declared, PublicName } from "./public-api.ts";
-import { anchorOf, numberedAnchors } from "./tidy/anchors.ts";
+import { anchorOf, numberedAnchors } from "./site/anchors.ts";
 import { child, type Node, type Tree } from "./tidy/tree.ts";
 
 export const REFERENCE = "docs/api-reference.md";

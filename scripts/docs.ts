@@ -24,7 +24,7 @@ import { trackedFiles } from "./site/tracked-files.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const TOOLS = join(ROOT, "scripts", "site");
-const STAGE = join(ROOT, "dist", "docs-sources");
+const STAGE = join(TOOLS, "dist"); // Pages find the packages of the generator from there.
 const OUT = join(ROOT, "dist", "docs");
 
 const POLICY = [

@@ -3,7 +3,7 @@
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
-import { numberedAnchors } from "./anchors.ts";
+import { numberedAnchors } from "../site/anchors.ts";
 import { testsIn } from "./sentences.ts";
 import { child, nameOf, type Source, type Tree, type Violation } from "./tree.ts";
 

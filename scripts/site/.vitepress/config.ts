@@ -7,7 +7,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { transformerStyleToClass } from "@shikijs/transformers";
-import { anchorOf } from "../../tidy/anchors.ts";
+import { anchorOf } from "../anchors.ts";
 import { siteLink } from "../pages.ts";
 
 const site = JSON.parse(readFileSync(process.env["HOLDFAST_SITE"], "utf8"));
