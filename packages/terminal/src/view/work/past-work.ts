@@ -2,13 +2,13 @@
 // and the call that is under way.
 
 import type { Session, StorageReader } from "@holdfast/core";
-import { deliveryOf, subAgentCallOf } from "@holdfast/proto/view";
+import { deliveryOf, replyOf, subAgentCallOf } from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
 import { plain, plainLine } from "../../frame/plain-text.ts";
 import { isConversation, questionLine } from "../describe-session.ts";
 import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
 import { JournalTail, type JournalEvent } from "../journal-events.ts";
-import { callText, entryLines, replyOf, type OpenCalls } from "./entry-lines.ts";
+import { callText, entryLines, type OpenCalls } from "./entry-lines.ts";
 
 /** The events of a conversation that have a line of their own beside its entries. */
 export const EVENTS_WITH_LINES: ReadonlySet<string> = new Set([
