@@ -7,6 +7,7 @@ import { repeatsAction } from "@holdfast/proto/view";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { canApprove, type OpenItem } from "../../api/open-items.ts";
+import { THING } from "../../design/surfaces.tsx";
 import { ChangeLines } from "../../parts/reading/change-lines.tsx";
 import { LongText } from "../../parts/long-text.tsx";
 import { useNow } from "../../parts/parts.tsx";
@@ -66,7 +67,7 @@ export function InboxItem(props: {
         if (key === "Enter" && !repeat && target === currentTarget)
           void navigate({ to: "/sessions/$id", params: { id: sessionId } });
       }}
-      className="rounded-lg border border-line bg-panel p-4 outline-offset-0 focus-within:border-accent focus:outline-2 focus:outline-accent"
+      className={`${THING} outline-offset-0 focus-within:border-accent focus:outline-2 focus:outline-accent`}
     >
       <ItemHeader item={item} isChecked={isChecked} onCheck={onCheck} />
       <ItemTexts item={item} onSeen={onSeen} />

@@ -8,7 +8,8 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type RefObject } from "react";
 import { canApprove, SESSIONS_MAX, type Inbox, type OpenItem } from "../../api/open-items.ts";
-import { Button, Command, ContinuesBy, Empty, Problem, useChecked } from "../../parts/parts.tsx";
+import { Banner, ScreenHead } from "../../design/surfaces.tsx";
+import { Command, ContinuesBy, Empty, Problem, Reading, useChecked } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { shown } from "../../parts/text.ts";
 import { BulkAnswer } from "./inbox-bulk.tsx";
@@ -46,11 +47,17 @@ export function InboxScreen({
         <Problem error={error} />
       </div>
     );
-  if (inbox === undefined) return <p className="p-6 text-soft">Reading what waits for you…</p>;
+  if (inbox === undefined) return <Reading what="what waits for you" />;
   return (
     <div className="flex h-full flex-col">
-      <h1 className="sr-only">Inbox</h1>
-      <NotifyButton />
+      <div className="border-b border-line px-4 py-3 md:px-6">
+        <ScreenHead
+          title="Inbox"
+          about={`${items.length.toLocaleString()}${inbox.cut.length > 0 ? "+" : ""}`}
+        >
+          <NotifyButton />
+        </ScreenHead>
+      </div>
       <BulkAnswer
         items={items.filter((item) => checked.has(item.id) && canApprove(item))}
         onDone={() => setChecked(new Set())}
@@ -236,8 +243,8 @@ function Notices(props: { readonly notices: readonly Notice[]; readonly onClose:
   const { notices, onClose } = props;
   if (notices.length === 0) return null;
   return (
-    <div role="status" className="flex flex-wrap items-center gap-2 border-b border-line bg-panel px-3 py-2">
-      <div className="min-w-0 flex-1 space-y-1">
+    <div className="px-4 pt-3 md:px-6">
+      <Banner tone="accent" role="status" onClose={onClose}>
         {notices.map(({ sessionId, text, isToContinue }) => (
           <p key={`${sessionId} ${text}`} className="break-words">
             <Link
@@ -250,8 +257,7 @@ function Notices(props: { readonly notices: readonly Notice[]; readonly onClose:
             {shown(text)} {isToContinue ? <ContinuesBy sessionId={sessionId} /> : null}
           </p>
         ))}
-      </div>
-      <Button onClick={onClose}>Close</Button>
+      </Banner>
     </div>
   );
 }

@@ -15,11 +15,9 @@ export function NotifyButton() {
   const [permission, setPermission] = useState(() => (canNotify() ? Notification.permission : "denied"));
   if (permission !== "default") return null;
   return (
-    <div className="flex justify-end border-b border-line px-3 py-1.5">
-      <Button onClick={() => void Notification.requestPermission().then(setPermission)}>
-        Notify me of new items
-      </Button>
-    </div>
+    <Button icon="bell" onClick={() => void Notification.requestPermission().then(setPermission)}>
+      Notify me of new items
+    </Button>
   );
 }
 
