@@ -65,7 +65,7 @@ export function SessionHead({ session, live }: { readonly session: Session; read
               </Link>{" "}
               or{" "}
               <Link
-                to="/"
+                to="/inbox"
                 search={open === undefined ? {} : { item: itemOfQuestion(sessionId, open) }}
                 className="text-accent underline"
               >

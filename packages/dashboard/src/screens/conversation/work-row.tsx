@@ -69,6 +69,7 @@ function Said({ item }: { readonly item: SaidItem }) {
     <article
       aria-label={shown(name)}
       title={dateText(at)}
+      dir="auto"
       className={role === "user" ? "my-3 ml-6 rounded-lg bg-raised px-4 py-2.5 sm:ml-24" : "py-2"}
     >
       {isOfSubAgent ? <p className="text-xs text-soft">sub-agent</p> : null}
@@ -80,7 +81,7 @@ function Said({ item }: { readonly item: SaidItem }) {
 function Plan({ steps }: { readonly steps: readonly string[] }) {
   return (
     <section aria-label="Plan" className="my-2 rounded-md border border-line bg-panel px-3 py-2">
-      <h3 className="text-xs font-semibold text-soft">Plan</h3>
+      <h2 className="text-xs font-semibold text-soft">Plan</h2>
       <LongText text={steps.join("\n")} />
     </section>
   );
