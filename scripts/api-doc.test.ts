@@ -51,7 +51,7 @@ const PAGES = [
     .map((name) => `docs/${name}`),
 ];
 const imported = PAGES.flatMap((path) =>
-  [...read(path).matchAll(/import \{ ([\w, …]+) \} from "(@?holdfast[\w/]*)"/g)].map(
+  [...read(path).matchAll(/import \{ ([\w, …]+) \} from "((?:@?holdfast|@a2a-js)[\w/]*)"/g)].map(
     ([, names, from]) =>
       [path, from!, names!.split(", ").filter((name) => name !== "…" && !name.startsWith("type "))] as const,
   ),

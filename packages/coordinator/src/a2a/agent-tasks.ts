@@ -365,7 +365,7 @@ function noAgent(agent: string): HoldfastError {
     "agent_not_found",
     `no runner offers the agent "${agent.slice(0, 200)}" to this caller`,
     {
-      fix: "start a runner that offers it; `holdfast runner list` shows what runners offer",
+      fix: "start a runner that offers it; `holdfast runners` shows what runners offer",
     },
   );
 }
