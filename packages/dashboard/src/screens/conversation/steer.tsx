@@ -69,7 +69,7 @@ export function Steer({
         </Button>
       </div>
       {hasEnded ? (
-        <p role="status" className="mx-auto max-w-4xl pt-1 text-[13px] text-warn">
+        <p role="status" className="mx-auto max-w-4xl pt-1 text-sm text-warn">
           The session has ended and takes no message. Copy your text if you need it.
         </p>
       ) : null}
@@ -92,7 +92,7 @@ function Outgoing(props: {
   );
   return (
     <div role="status" aria-label="Sent messages">
-      <ul className="mx-auto max-w-4xl text-[13px] text-soft">
+      <ul className="mx-auto max-w-4xl text-sm text-soft">
         {shownMessages.map((message) => {
           const { key, text, state, error } = message;
           return (

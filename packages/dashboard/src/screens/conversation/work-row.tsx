@@ -30,7 +30,7 @@ export function WorkRow({ item, isLive }: { readonly item: WorkItem; readonly is
       ) : item.type === "plan" ? (
         <Plan steps={item.steps.map(stepText)} />
       ) : item.type === "receipt" ? (
-        <p className="py-0.5 text-[13px] text-soft">
+        <p className="py-0.5 text-sm text-soft">
           <span aria-hidden className="mr-2 text-good">
             ✓
           </span>
@@ -56,7 +56,7 @@ function Said({ item }: { readonly item: SaidItem }) {
   const name = isOfSubAgent ? `${role} (sub-agent)` : role;
   if (role !== "user" && role !== "assistant")
     return (
-      <details className="py-0.5 text-[13px] text-soft">
+      <details className="py-0.5 text-sm text-soft">
         <summary>
           {shown(role)} <span className="ml-1">{brief(text.trimStart(), 100)}</span>
         </summary>
@@ -114,7 +114,7 @@ function Call({ call, at, isLive }: CallProps) {
         <Mark result={found} isLive={isLive} />
         <span className="min-w-0 flex-1 truncate">
           <span className="font-semibold">{brief(view.verb, 60)}</span>{" "}
-          <span className="font-mono text-[13px]" dir="ltr">
+          <span className="font-mono text-sm" dir="ltr">
             {brief(view.subject, 300)}
           </span>
         </span>
@@ -214,7 +214,7 @@ function Whole(props: {
     <div className="space-y-1 pb-1">
       {view.subject.length > 80 ? <p className="exact">{shown(view.subject)}</p> : null}
       {output === "" ? (
-        <p className="text-[13px] text-soft">
+        <p className="text-sm text-soft">
           {result === undefined ? "It has no result yet." : "It said nothing."}
         </p>
       ) : (
