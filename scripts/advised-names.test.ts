@@ -129,7 +129,8 @@ async function knownNames(): Promise<Known> {
     exitCodes: new Set(Object.keys(EXIT_CODES)),
     pages: new Set(tree.files.flatMap(pagesOf)),
     nodes: new Set(manifest.engines.node.match(/\d+\.\d+\.\d+/g)),
-    npmScripts: new Set(Object.keys(manifest.scripts)),
+    // A project that `holdfast init` made with a template has "dev".
+    npmScripts: new Set([...Object.keys(manifest.scripts), "dev"]),
     sandboxes: new Set(ownSandboxes().map(({ name }) => name)),
     places: new Set([...Object.keys(PROJECT_FILES), ".holdfast/profiles"]),
     restPaths: new Set(

@@ -15,10 +15,11 @@ const server = serve(
   ({ port }) => console.log(`listening on http://127.0.0.1:${port}`),
 );
 
-for (const signal of ["SIGTERM", "SIGINT"] as const)
-  process.once(signal, async () => {
-    server.close();
-    await runtime.close({ graceMs: 25_000 }); // Running steps may end. The next process continues the rest.
-    await storage.close();
-    process.exit();
-  });
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => void leave());
+
+async function leave(): Promise<void> {
+  server.close();
+  await runtime.close({ graceMs: 25_000 }); // Running steps may end. The next process continues the rest.
+  await storage.close();
+  process.exit();
+}
