@@ -58,8 +58,8 @@ export const NAVIGATION: readonly Section[] = [
     groups: [
       { text: "Coding agents", pages: docs("external-agents", "agents", "hooks", "orchestrator") },
       { text: "Agents without code", pages: docs("agent-files", "models", "mcp", "skills", "scripts") },
-      { text: "Programs", pages: docs("frameworks", "executors", "ipc") },
-      { text: "Where it runs", pages: docs("local", "deploy", "environments") },
+      { text: "Programs", pages: docs("frameworks", "executors", "ipc", "a2a") },
+      { text: "Where it runs", pages: docs("local", "deploy", "environments", "versions") },
       { text: "Files and isolation", pages: docs("workspaces", "sandboxes") },
       { text: "Watch it", pages: docs("page", "tracing") },
     ],
