@@ -4,7 +4,7 @@
 // browser.
 
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worktrees } from "@holdfast/workspace";
@@ -15,6 +15,7 @@ import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { Project } from "../testing/holdfast-process.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
+const HOSTILE = new URL("../testing/hostile-agent.ts", import.meta.url).pathname;
 const TURNS = new URL("../testing/turn-agent.ts", import.meta.url).pathname;
 const CHECKPOINT = 4;
 
@@ -138,6 +139,14 @@ test(
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
     expect(await stand.violations()).toEqual([]);
 
+    await page.setViewportSize({ width: 1200, height: 800 });
+    await page.getByRole("button", { name: "Merge into the project…" }).press("Enter");
+    const sure = page.getByRole("dialog", { name: "Merge into the project" });
+    await sure.getByText("3 files are not committed, and will be committed first.").waitFor();
+    await sure.getByRole("button", { name: "Merge into the project" }).click();
+    await page.getByText("is merged into main.").waitFor();
+    expect(readFileSync(project.path("new file.txt"), "utf8")).toBe("new\n");
+
     await stand.follow("sessions/none?tab=workspace");
     await page.getByText("This session has no worktree of its own").waitFor();
     expect(await stand.violations()).toEqual([]);
@@ -146,3 +155,29 @@ test(
     await page.close();
   },
 );
+
+test("a comment on a line of the work is sent to the agent as a message", ofCampaign, async () => {
+  writeFileSync(project.path("value.txt"), "one\ntwo\n");
+  writeFileSync(project.path(".gitignore"), ".holdfast/\n");
+  git(project.folder, "init", "--quiet", "--initial-branch=main");
+  git(project.folder, "add", "--all");
+  git(project.folder, "commit", "--quiet", "-m", "base");
+  const stand = await PageStand.open(browser, project);
+  await stand.openLocal();
+  const { page } = stand;
+  await project.run("run", HOSTILE, "--park", "--session", "live");
+  const worktrees = new Worktrees({ folder: join(data, "holdfast", "worktrees") });
+  const { path } = await worktrees.open({ project: project.folder, session: "live" });
+  writeFileSync(join(path, "value.txt"), "one\nthree\n");
+  await stand.follow("sessions/live?tab=workspace");
+  await page.getByRole("button", { name: "Comment on a line" }).press("Enter");
+  const box = page.getByLabel("Comment on value.txt");
+  await expect.poll(() => box.evaluate((one) => one.matches(":focus"))).toBe(true);
+  await box.fill("why not four?");
+  await page.getByRole("cell", { name: "three" }).click();
+  await page.keyboard.press("Control+Enter");
+  await page.getByRole("link", { name: "See what becomes of it" }).click();
+  await page.getByText("About value.txt, line 2: > three why not four?").waitFor();
+  await page.getByText("Stored. The agent takes it when it next looks.").waitFor();
+  await page.close();
+});

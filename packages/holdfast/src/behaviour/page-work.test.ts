@@ -1,7 +1,7 @@
 // The screens of one session in a real browser, over a coordinator and a runner. A person follows the work, answers
 // in place, reads the timeline, and acts on a failure.
 
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -27,14 +27,22 @@ afterAll(async () => {
   await browser?.close();
 });
 
+/** Every step of a coder waits for its gate. */
 async function start(agent: string, input?: object): Promise<string> {
+  for (const gate of GATES) rmSync(gateOf(gate), { force: true });
   const { sessionId } = await coordinator.ask("sessions", { agent, input });
   return sessionId as string;
 }
 
+const GATES = [1, 2, 3];
+
+function gateOf(gate: number): string {
+  return stand.project.path(`open-${gate}`);
+}
+
 /** Lets the step of a coder end. */
 function open(gate: number): void {
-  writeFileSync(stand.project.path(`open-${gate}`), "");
+  writeFileSync(gateOf(gate), "");
 }
 
 test("a person follows the work, edits a call and approves it in place, and the answer is said once", async ({
@@ -137,5 +145,107 @@ test(
     await page.getByLabel("Message to the agent").fill("");
     await coordinator.ask(`sessions/${id}/cancel`, { mode: "hard" });
     stand.trouble.length = 0;
+  },
+);
+
+test(
+  "a failed session begins with its cause, and its retry is another session that is made once",
+  ofCampaign,
+  async ({ skip }) => {
+    if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+    const { page } = stand;
+    const id = await start("faulty", { path: "/srv/app" });
+    await stand.follow(`sessions/${id}`);
+    const cause = page.getByRole("region", { name: "Cause" });
+    await cause
+      .getByText(/^connect ECONNREFUSED/)
+      .first()
+      .waitFor();
+    await cause.getByText("ECONNREFUSED", { exact: true }).waitFor();
+    await cause.getByText("start the database, and try again").first().waitFor();
+    await stand.check("work-failed");
+
+    let isLost = false;
+    await page.route("**/fork", async (route) => {
+      if (isLost) return route.continue();
+      isLost = true;
+      await route.fetch();
+      return route.abort();
+    });
+    const retry = page.getByRole("button", { name: "Retry from the last commit" });
+    await retry.press("Enter");
+    await page.getByText("The server does not answer").waitFor();
+    await retry.press("Enter");
+    await page.getByRole("link", { name: "forked from another session" }).waitFor();
+    await page.unroute("**/fork");
+    await cause
+      .getByText(/^connect ECONNREFUSED/)
+      .first()
+      .waitFor();
+    const { sessions } = await coordinator.ask("sessions?agent=faulty");
+    expect(sessions).toHaveLength(2);
+    await page.getByRole("button", { name: "Fork…" }).click();
+    await page.getByRole("dialog", { name: "Fork the session" }).getByLabel("The fork begins").waitFor();
+    await page.keyboard.press("Escape");
+    stand.trouble.length = 0;
+  },
+);
+
+test(
+  "the timeline has a scale, opens what went in and came out, and leads to children",
+  ofCampaign,
+  async ({ skip }) => {
+    if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+    const { page } = stand;
+    const id = await start("planner");
+    await stand.follow(`sessions/${id}`);
+    const timeline = page.getByRole("region", { name: "Timeline" });
+    await timeline.getByText("now", { exact: true }).waitFor();
+    await timeline.getByRole("button", { name: /measure/ }).press("Enter");
+    await timeline.getByRole("region", { name: "Output" }).getByText('"lines": 12').waitFor();
+    await stand.check("work-timeline");
+    await timeline.getByRole("button", { name: /the end of waiter #1 open/ }).waitFor();
+    await timeline.getByRole("button", { name: /the end of waiter #2 open/ }).waitFor();
+    await timeline.getByRole("link", { name: "waiter #1" }).first().click();
+    await page.getByRole("link", { name: "its parent" }).click();
+    await coordinator.ask(`sessions/${id}/cancel`, { mode: "hard" });
+    await timeline.getByRole("button", { name: /the end of waiter #2 cancelled/ }).waitFor();
+    expect(await timeline.getByRole("button", { name: / open/ }).count()).toBe(0);
+    expect(stand.trouble).toEqual([]);
+  },
+);
+
+/** The heap and the nodes of a page that shows a long text stay far below the size of the text in a document. */
+const MIB_MAX = 80;
+const NODES_MAX = 3_000;
+
+test(
+  "a text of four million characters is shown to its end, and the page stays small",
+  ofCampaign,
+  async ({ skip }) => {
+    if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+    const { page } = stand;
+    const id = await start("lengthy", { chars: 4_000_000 });
+    await stand.follow(`sessions/${id}?tab=conversation`);
+    const run = page.getByRole("region", { name: "Run cat log" });
+    await run.getByRole("button").first().press("Enter");
+    const output = run.getByRole("region", { name: "Output" });
+    await output.waitFor();
+    const pieces = (): Promise<number> => output.locator(".piece").count();
+    for (const count of [1, 11, 110]) {
+      await expect.poll(pieces, TIMEOUT).toBeGreaterThanOrEqual(count === 1 ? 1 : count - 20);
+      const more = output.getByRole("button", { name: "Show more" });
+      await expect.poll(() => more.count(), TIMEOUT).toBe(1);
+      await more.press("Enter");
+    }
+    await expect.poll(pieces, TIMEOUT).toBeGreaterThanOrEqual(200);
+    const client = await page.context().newCDPSession(page);
+    await client.send("Performance.enable");
+    await client.send("HeapProfiler.collectGarbage");
+    const { metrics } = await client.send("Performance.getMetrics");
+    const of = (name: string): number => metrics.find((metric) => metric.name === name)!.value;
+    expect(of("JSHeapUsedSize") / 2 ** 20).toBeLessThan(MIB_MAX);
+    expect(of("Nodes")).toBeLessThan(NODES_MAX);
+    expect(stand.trouble).toEqual([]);
   },
 );
