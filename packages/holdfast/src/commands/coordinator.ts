@@ -1,5 +1,6 @@
 import { MODE_OPTION, SUPERVISED_OPTION, type Command } from "@holdfast/terminal/frame/command";
 import { runCoordinator } from "../run/coordinator-run.ts";
+import { LOG_TIMES_OPTION } from "../run/log-times.ts";
 
 export const coordinator: Command = {
   name: "coordinator",
@@ -25,6 +26,7 @@ export const coordinator: Command = {
       repeats: true,
     },
     insecure: { help: "listen on the network without TLS, because a proxy in front provides it" },
+    "log-times": LOG_TIMES_OPTION,
     mode: MODE_OPTION,
     supervised: SUPERVISED_OPTION,
   },

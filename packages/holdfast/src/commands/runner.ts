@@ -9,6 +9,7 @@ import {
   TRACE_OPTION,
   type Command,
 } from "@holdfast/terminal/frame/command";
+import { LOG_TIMES_OPTION } from "../run/log-times.ts";
 import { runRunner } from "../run/runner-run.ts";
 
 export const runner: Command = {
@@ -78,6 +79,7 @@ export const runner: Command = {
       value: "PORT",
     },
     insecure: { help: "send the token over plain HTTP to another machine, on a network that you trust" },
+    "log-times": { ...LOG_TIMES_OPTION, excludes: ["ipc"] },
     verbose: { help: "report what happens to each session", short: "v" },
     trace: TRACE_OPTION,
     "secret-stdin": SECRET_STDIN_OPTION,

@@ -28,6 +28,7 @@ import { PORT, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readCoordinatorFile, readPem, type CoordinatorFile } from "../settings/coordinator-config.ts";
 import { databaseFile, openCoordinatorStorage } from "../place/coordinator-storage.ts";
 import { findFleetMode } from "../place/mode.ts";
+import { withLogTimes } from "./log-times.ts";
 import { stopper } from "./typing/stopper.ts";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
@@ -39,7 +40,8 @@ const RELEASE_MS = 12_000;
 const RELEASE_STEP_MS = 50;
 
 /** @returns the exit code. */
-export async function runCoordinator(args: Arguments, io: Io): Promise<number> {
+export async function runCoordinator(args: Arguments, ofCommand: Io): Promise<number> {
+  const io = withLogTimes(ofCommand, args.has("log-times"));
   limitProcessMemory(); // Without it a flood of 20,000 requests left 180 MiB of empty heap.
   const supervised = supervisorLink(args);
   const stop = awaitStop(io);

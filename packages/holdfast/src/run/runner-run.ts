@@ -37,6 +37,7 @@ import { refuseSecondStdin, suppliedFor } from "@holdfast/terminal/secrets/agent
 import { holdSecrets } from "@holdfast/terminal/secrets/held-secrets";
 import { catalogueOf, coordinatorEnvironments, withPushedSecrets } from "./runner-catalogue.ts";
 import { loadAgents, loadTasks, type LoadedAgent } from "./load-agent.ts";
+import { withLogTimes } from "./log-times.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
 import { configFiles, findProject, findTraces } from "../place/project.ts";
@@ -61,7 +62,7 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
   }
   const supervised = supervisorLink(args);
   try {
-    return await runWith(args, io, supervised);
+    return await runWith(args, withLogTimes(io, args.has("log-times")), supervised);
   } catch (error) {
     supervised?.failed(error);
     throw error;
