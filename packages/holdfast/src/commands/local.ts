@@ -9,6 +9,7 @@ import {
 } from "@holdfast/terminal/frame/command";
 import { checkModeVariables } from "../place/mode.ts";
 import { startStack } from "../stack/start-stack.ts";
+import { disableStack, enableStack } from "../stack/stack-service.ts";
 import { restartStack, showStack, showStackLogs, stopStack } from "../stack/control-stack.ts";
 
 const START_OPTIONS: Options = {
@@ -55,6 +56,11 @@ export const local: Command = {
     stop: { does: "stop it; sessions stay" },
     status: { does: "what runs, since when, and how often it was restarted" },
     restart: { does: "start its processes again, with their options" },
+    enable: {
+      does: "run it as a service of this user, from each login on",
+      options: Object.keys(START_OPTIONS).filter((name) => !["foreground", "secret-stdin"].includes(name)),
+    },
+    disable: { does: "stop the service, and remove it; sessions stay" },
     logs: { does: "what its processes write", options: Object.keys(LOGS_OPTIONS) },
   },
   lacks: STACK_ONLY,
@@ -62,7 +68,7 @@ export const local: Command = {
     "A supervisor keeps a coordinator and a runner running over a database in your data folder, and starts each again that ends. " +
     "`start` returns when all is ready; `up` is another name for it, and `down` for `stop`. Changed files of agents are loaded by a " +
     "new runner at once; running sessions stay with the old one until they end. `restart` starts both processes again, and no " +
-    "running session loses an attempt by it, and both keep the options of `start`. `stop` keeps all sessions, and the next start continues them. docs/local.md explains " +
+    "running session loses an attempt by it, and both keep the options of `start`. `stop` keeps all sessions, and the next start continues them. `enable` makes a service of it, and says before which keys of this terminal the service will not have. docs/local.md explains " +
     "more. Exit codes: 3 a file of agents is wrong, 4 the stack is not running (status, restart), 6 it is running already (start), " +
     "7 the port is taken, 10 storage.",
   options: { ...START_OPTIONS, ...LOGS_OPTIONS },
@@ -76,6 +82,7 @@ export const local: Command = {
     ["local status", "what runs, since when, and how often it was restarted"],
     ["local logs -f -c runner", "follow what the runner writes"],
     ["local stop", "stop it; sessions stay"],
+    ["local enable --agents agents.ts", "as a service, which systemd or launchd starts again"],
   ],
 
   async run(args, io) {
@@ -113,6 +120,10 @@ async function runAction(action: string | undefined, args: Arguments, io: Io): P
       return showStack(io);
     case "restart":
       return restartStack(io);
+    case "enable":
+      return enableStack(args, io);
+    case "disable":
+      return disableStack(io);
     default:
       return showStackLogs(args, io);
   }

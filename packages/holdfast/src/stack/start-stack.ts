@@ -90,7 +90,7 @@ export async function startStack(args: Arguments, io: Io): Promise<number> {
 }
 
 /** @throws UsageError and NotFoundError, before anything is started. */
-async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
+export async function planOf(args: Arguments, io: Io): Promise<StackPlan> {
   const tasks = filesOf(args, "tasks", io);
   const [executorPath] = filesOf(args, "executor-path", io);
   const [policy] = filesOf(args, "policy", io);
@@ -165,17 +165,15 @@ function portOf(text: string | undefined): number {
 // ---- the command that returns
 // ------------------------------------------------------------------------------------
 
+/** The options of a start, as words of a command line in the same folder. */
+export function startWords(args: Arguments): readonly string[] {
+  return ["agents", "tasks", "executor", "executor-path", "policy", "port", "project", "grace"].flatMap(
+    (option) => args.texts(option).flatMap((value) => [`--${option}`, value]),
+  );
+}
+
 async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promise<StackState> {
-  const words = [
-    "agents",
-    "tasks",
-    "executor",
-    "executor-path",
-    "policy",
-    "port",
-    "project",
-    "grace",
-  ].flatMap((option) => args.texts(option).flatMap((value) => [`--${option}`, value]));
+  const words = startWords(args);
   // For what the supervisor itself may write when it dies.
   const output = openPrivateAppend(paths.log);
   const flags = process.execArgv.includes(MEMORY_FLAG) ? [] : [MEMORY_FLAG];
