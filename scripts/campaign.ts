@@ -277,7 +277,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     tests: RELEASE_TESTS,
     run: () =>
       runWithFigures(
-        "every package published to a registry on loopback and installed from it by a stranger: two commands to a durable run and a kill on Node 22, 24 and 26, imports, types, one line on Node 18 and 20",
+        "every package published to a registry on loopback and installed from it by a stranger: two commands to a durable run and a kill on Node 22, 24 and 26, imports, types, one line on Node 18 and 20; the templates with a model, with Hono and with Next.js, run, killed and continued",
         RELEASE_TESTS,
         "HOLDFAST_RELEASE_FIGURES",
       ),

@@ -8,11 +8,11 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { nodePackage } from "../../packages/holdfast/bin/node-version.mjs";
 import { fetchNode } from "../npm.mjs";
-import { startRegistry, type Registry } from "./verdaccio.ts";
+import { freePort, startRegistry, type Registry } from "./verdaccio.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const TSC = join(ROOT, "node_modules", ".bin", "tsc");
@@ -77,11 +77,10 @@ test.each(["22", "24", "26"])(
     const at = join(home, "my-agents");
     const slow = { cwd: at, env: envOf(bin, { SECTION_MS: "600000" }), detached: true };
     const running = spawn("npx", ["holdfast", "run", "agents/first-agent.ts", "--session", "first"], slow);
-    await says(running, 'writing "why"');
+    await says(running, /writing "why"/);
     const seconds = (performance.now() - startedAt) / 1_000;
     note(`first durable step on Node ${line} after ${seconds.toFixed(1)} s`);
-    process.kill(-running.pid!, "SIGKILL"); // npx, and the process that it has started.
-    await once(running, "exit");
+    await killed(running);
     const resumed = await call(bin, at, ["npx", "holdfast", "resume", "first"], { SECTION_MS: "1" });
     expect(resumed.code, resumed.stderr).toBe(0);
     expect(resumed.stdout.match(/: a section about/g)).toHaveLength(3);
@@ -148,6 +147,93 @@ test("a project that installs Holdfast keeps its files, and gets an agent", opti
   expect(existsSync(join(home, "README.md"))).toBe(false);
 });
 
+test("the template model runs, is killed at its question, and refunds once", options, async () => {
+  const { bin, at } = await created("model");
+  const model = spawn("node", ["model/serve.ts"], { cwd: at, env: envOf(bin) });
+  onTestFinished(() => void model.kill("SIGKILL"));
+  const [, url = ""] = await says(model, /export HOLDFAST_SCRIPTED_MODEL_URL=(\S+)/);
+  const env = { HOLDFAST_SCRIPTED_MODEL_URL: url };
+  const words = ["holdfast", "run", "agents/assistant.ts", "--input", '"It is broken."', "--session", "lamp"];
+  const running = spawn("npx", words, { cwd: at, env: envOf(bin, env), detached: true });
+  await says(running, /Allow refund\?/);
+  await killed(running);
+  expect((await call(bin, at, ["npx", "holdfast", "approve", "lamp"], env)).code).toBe(0);
+  const resumed = await call(bin, at, ["npx", "holdfast", "resume", "lamp"], env);
+  expect(resumed.stdout, resumed.stderr).toContain("You get 49 EUR back.");
+  expect(readFileSync(join(at, "refunds.log"), "utf8")).toMatch(/^49 EUR for 7 \(\S+\)\n$/);
+});
+
+test.each([
+  ["hono", ["npm", "start"], "/answer"],
+  ["next", ["npm", "run", "dev"], ""],
+])(
+  "the template %s serves an order, is killed, and ships it after its restart",
+  options,
+  async (name, [command, ...args], answer) => {
+    const { bin, at } = await created(name);
+    const port = await freePort();
+    const env = envOf(bin, { PORT: String(port), NEXT_TELEMETRY_DISABLED: "1" });
+    const serve = async (): Promise<ChildProcess> => {
+      const server = spawn(command!, args, { cwd: at, env, detached: true });
+      onTestFinished(() => killed(server));
+      await says(server, /http:\/\/(127\.0\.0\.1|localhost):\d+/);
+      return server;
+    };
+    const ask = async (method: string, id: string, end = "", body?: object): Promise<unknown> => {
+      const url = `http://127.0.0.1:${port}/orders/${id}${end}`;
+      return (await fetch(url, { method, body: JSON.stringify(body) })).json();
+    };
+    const server = await serve();
+    expect(await ask("PUT", "one", "", { item: "lamp" })).toEqual({ id: "one", created: true });
+    await expect.poll(() => ask("GET", "one"), { timeout: 60_000 }).toEqual({ status: "input_required" });
+    if (name === "next") {
+      // The development server loads the edited agent, and the session that waits continues with it.
+      const agent = join(at, "agents/order.ts");
+      writeFileSync(agent, readFileSync(agent, "utf8").replace('return "shipped"', 'return "sent"'));
+      await expect
+        .poll(() => ask("PUT", "two", "", { item: "bulb" }), { timeout: 60_000 })
+        .toMatchObject({ id: "two" });
+    }
+    await killed(server);
+    await serve();
+    expect(await ask("PUT", "one", "", { item: "lamp" })).toEqual({ id: "one", created: false });
+    expect(await ask("POST", "one", answer, { approved: true })).toEqual({ status: "stored" });
+    const state = name === "next" ? "sent" : "shipped";
+    await expect
+      .poll(() => ask("GET", "one"), { timeout: 60_000 })
+      .toEqual({ status: "completed", output: { receipt: "receipt of lamp", state } });
+    const ledger = readFileSync(join(at, "ledger.log"), "utf8");
+    expect(ledger.match(/^charged lamp /gm)).toHaveLength(1);
+    expect(ledger.match(/^shipped lamp$/gm)).toHaveLength(1);
+  },
+);
+
+/** A project of this template, whose own tests pass. */
+async function created(template: string): Promise<{ readonly bin: string; readonly at: string }> {
+  const bin = dirname(process.execPath);
+  const home = fresh(`template-${template}`);
+  const words = ["npm", "create", "--yes", "holdfast@latest", "made", "--", "--template", template];
+  const made = await call(bin, home, words);
+  expect(made.code, made.stderr).toBe(0);
+  const at = join(home, "made");
+  const tested = await call(bin, at, ["npm", "test"]);
+  expect(tested.code, tested.stdout).toBe(0);
+  const types = await call(bin, at, [
+    template === "next" ? join(at, "node_modules/.bin/tsc") : TSC,
+    "-p",
+    ".",
+  ]);
+  expect([types.code, types.stdout]).toEqual([0, ""]);
+  return { bin, at };
+}
+
+/** Kills npm or npx, and all that it has started. */
+async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  process.kill(-child.pid!, "SIGKILL");
+  await once(child, "exit");
+}
+
 /** The registry that npm uses on this machine. */
 async function uplink(): Promise<string> {
   const { stdout } = await call(
@@ -198,11 +284,13 @@ async function call(
   return { code, ...said };
 }
 
-async function says(child: ChildProcess, text: string): Promise<void> {
+/** Waits until the program has printed this. */
+async function says(child: ChildProcess, text: RegExp): Promise<RegExpExecArray> {
   let said = "";
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding("utf8").on("data", (piece: string) => (said += piece));
-  await expect.poll(() => said, { timeout: 120_000 }).toContain(text);
+  await expect.poll(() => said, { timeout: 120_000 }).toMatch(text);
+  return text.exec(said)!;
 }
 
 /** A figure for the row of the campaign. */
