@@ -32,7 +32,7 @@ import {
   type SessionFile,
 } from "./restore-receipt.ts";
 import type { Workspaces } from "./read-workspace.ts";
-import { hashOf, type SessionFiles } from "./session-files.ts";
+import { factsOf, hashOf, type SessionFiles } from "./session-files.ts";
 
 const MIRROR_DAYS = 180;
 /** Codex sorts its sessions by year, month and day. */
@@ -257,7 +257,7 @@ async function readProgram(
   { program, version, profile }: ExternalIntent,
   last: ProgramFile | null,
 ): Promise<ProgramFile | null> {
-  const facts = await stat(program).catch(() => undefined);
+  const facts = factsOf(program);
   if (facts === undefined) return null;
   const stamp = `${facts.size} ${facts.mtimeMs}`;
   if (last === null) return { version, stamp };

@@ -8,16 +8,19 @@
 
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { MIB } from "@holdfast/core";
 
 import { gitIn, ownGuard, SHALLOW, withoutPrograms } from "@holdfast/workspace";
 import type { Workspace } from "./restore-receipt.ts";
+import { factsOf } from "./session-files.ts";
 import { FILES_MAX, stampOf, type Repository } from "./workspace-stamp.ts";
 
 /** Larger files of the workspace are known by their size and time. */
 const HASHED_BYTES_MAX = 4 * MIB;
+/** Larger files are read by another thread, which takes several times the processor time of a small one. */
+const READ_AT_ONCE_BYTES = 64 * 1024;
 const UNCOMMITTED_MAX = 500;
 /** Sections of a configuration with programs, and those that bring in other files. */
 const WITH_PROGRAMS = /\[\s*(filter|hook|include)/i;
@@ -128,12 +131,21 @@ function parseBranchStatus(text: string): {
 const FIELDS: Readonly<Record<string, number>> = { "1 ": 8, "2 ": 9, "u ": 10, "? ": 1 };
 
 async function digestOf(path: string): Promise<string> {
-  const facts = await stat(path).catch(() => undefined);
+  const facts = factsOf(path);
   if (facts === undefined) return "absent";
   if (!facts.isFile()) return "no file";
   if (facts.size > HASHED_BYTES_MAX) return `${facts.size} bytes at ${facts.mtimeMs}`;
-  const content = await readFile(path).catch(() => undefined);
+  const content = await contentOf(path, facts.size);
   return content === undefined
     ? "unreadable"
     : createHash("sha256").update(content).digest("hex").slice(0, 16);
+}
+
+/** @returns `undefined` for a file that cannot be read. */
+async function contentOf(path: string, bytes: number): Promise<Buffer | undefined> {
+  try {
+    return bytes > READ_AT_ONCE_BYTES ? await readFile(path) : readFileSync(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -14,11 +14,13 @@ import {
   createReadStream,
   fsyncSync,
   ftruncateSync,
+  openSync,
+  readSync,
   statSync,
   writeFileSync,
   type Stats,
 } from "node:fs";
-import { open, readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makePrivateFolder, openPrivateAppend, replacePrivate } from "@holdfast/system";
 
@@ -53,7 +55,7 @@ export class SessionFiles {
    * @returns `null` for a file that cannot be read.
    */
   async keep(path: string, mirror: string | undefined): Promise<SessionFile | null> {
-    const facts = await stat(path).catch(() => undefined);
+    const facts = factsOf(path);
     if (facts === undefined) return null;
     if (mirror === undefined || facts.size > MIRROR_BYTES_MAX) {
       const hashed = await hashOf(path);
@@ -61,7 +63,7 @@ export class SessionFiles {
     }
     const last = this.#known.get(path);
     const isCopied = last?.mirror === mirror && sizeOf(mirror) >= last.bytes;
-    const added = isCopied ? await readAddition(path, last, facts) : undefined;
+    const added = isCopied ? readAddition(path, last, facts) : undefined;
     const taken = added !== undefined && last !== undefined ? extended(last, added) : await readWhole(path);
     if (taken === undefined) return null;
     const { bytes, hash, end, content } = taken;
@@ -85,7 +87,7 @@ export class SessionFiles {
   async hashOf(path: string, bytes: number): Promise<Hashed | null> {
     const known = this.#known.get(path);
     if (known?.stamp !== undefined && known.bytes === bytes) {
-      const facts = await stat(path).catch(() => undefined);
+      const facts = factsOf(path);
       if (facts !== undefined && stampOf(facts) === known.stamp) return { bytes, sha256: known.sha256 };
     }
     return hashOf(path, bytes);
@@ -119,29 +121,31 @@ function extended({ bytes, hash, end }: Pick<Known, "bytes" | "hash" | "end">, c
 }
 
 /** session-files-1. @returns `undefined` where the file must be read as a whole. */
-async function readAddition(
-  path: string,
-  { ino, bytes, end, stamp }: Known,
-  facts: Stats,
-): Promise<Buffer | undefined> {
+function readAddition(path: string, { ino, bytes, end, stamp }: Known, facts: Stats): Buffer | undefined {
   if (facts.ino !== ino || facts.size < bytes) return undefined;
   if (facts.size === bytes && (stamp === undefined || stampOf(facts) !== stamp)) return undefined;
   const from = bytes - end.length;
-  const file = await open(path).catch(() => undefined);
-  if (file === undefined) return undefined;
   try {
-    const { buffer, bytesRead } = await file.read(
-      Buffer.alloc(facts.size - from),
-      0,
-      facts.size - from,
-      from,
-    );
-    const isSame = bytesRead === buffer.length && buffer.subarray(0, end.length).equals(end);
-    return isSame ? buffer.subarray(end.length) : undefined;
+    const file = openSync(path, "r");
+    try {
+      const buffer = Buffer.alloc(facts.size - from);
+      const bytesRead = readSync(file, buffer, 0, buffer.length, from);
+      const isSame = bytesRead === buffer.length && buffer.subarray(0, end.length).equals(end);
+      return isSame ? buffer.subarray(end.length) : undefined;
+    } finally {
+      closeSync(file);
+    }
   } catch {
     return undefined;
-  } finally {
-    await file.close();
+  }
+}
+
+/** A look at a file by another thread, which must wake up first, takes several times as long. */
+export function factsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
   }
 }
 
@@ -184,6 +188,7 @@ function addToCopy(path: string, content: Buffer, bytes: number): boolean {
 
 /** The hash of the first bytes of a file, or of all of it. */
 export async function hashOf(path: string, bytes = Infinity): Promise<Hashed | null> {
+  if (factsOf(path) === undefined) return null;
   const hash = createHash("sha256");
   let read = 0;
   try {
