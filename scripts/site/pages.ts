@@ -47,11 +47,19 @@ const docs = (...names: string[]): readonly string[] => names.map((name) => `doc
 export const NAVIGATION: readonly Section[] = [
   {
     text: "Get started",
-    groups: [{ text: "Learn Holdfast", pages: [...docs("guide"), "examples"] }],
+    groups: [
+      {
+        text: "By task",
+        pages: docs("start-coding-agent", "start-agent", "start-agent-file", "start-fleet"),
+      },
+      { text: "In order", pages: [...docs("guide"), "examples"] },
+    ],
   },
   {
     text: "Concepts",
-    groups: [{ text: "Concepts", pages: [...docs("states"), "GLOSSARY.md"] }],
+    groups: [
+      { text: "Concepts", pages: [...docs("concepts", "states"), "GLOSSARY.md", ...docs("comparison")] },
+    ],
   },
   {
     text: "How-to",
