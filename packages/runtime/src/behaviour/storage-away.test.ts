@@ -11,7 +11,7 @@ import {
   turns,
 } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent, defineTask, type Agent, type RunAgent } from "../agents/define.ts";
+import { defineAgent, defineTask, local, type Agent, type RunAgent } from "../agents/define.ts";
 import { vanishRuntime } from "../internal.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
@@ -82,6 +82,29 @@ describe("a session that only waits is brought back although storage was away", 
     await clock.advance(70_000);
     expect(await result).toBe("slept");
   });
+});
+
+// The parent's process loads the child for its parent. An arrival meanwhile is not announced again.
+test("a child gets a signal that arrived while storage refused its load", async () => {
+  const child = defineAgent({ name: "child", run: (ctx) => ctx.waitForSignal("go") });
+  const parent = defineAgent({
+    name: "parent",
+    agents: [child],
+    run: async (ctx) => {
+      const started = ctx.spawnAgent(local(child), null);
+      await ctx.waitForSignal("look");
+      return ctx.waitForChild(started);
+    },
+  });
+  const { runtime, clock, faults } = open();
+  const handle = await runtime.start(parent);
+  await clock.advance(5_000);
+  expect(runtime.live).toBe(0);
+  const childId = `${handle.sessionId}-0`;
+  faults.refuseLoadOf(childId, () => runtime.signal(childId, "go", 7));
+  await handle.signal("look");
+  await clock.advance(900); // The release of the parent, a second later, would look for the child.
+  expect(await Promise.race([handle.result(), turns(100).then(() => "waits")])).toBe(7);
 });
 
 // It was no failure of the task's, and must not use up one of its three.
@@ -192,6 +215,7 @@ function open() {
   const clock = new TestClock();
   const inner = new MemoryStorage();
   const left = new Map<Refused, number>();
+  const refusedLoads = new Map<string, () => Promise<unknown>>();
   let losesReply = false;
   const refuses = (what: Refused): boolean => {
     const count = left.get(what) ?? 0;
@@ -206,7 +230,13 @@ function open() {
     refuses(what) ? Promise.reject(away) : ask();
   const storage: AgentStorage = storageWith(inner, {
     claim: (claim) => asked("claim", () => inner.claim(claim)),
-    load: (sessionId) => asked("load", () => inner.load(sessionId)),
+    load: async (sessionId) => {
+      const meanwhile = refusedLoads.get(sessionId);
+      if (meanwhile === undefined) return asked("load", () => inner.load(sessionId));
+      refusedLoads.delete(sessionId);
+      await meanwhile();
+      throw away;
+    },
     conversation: (sessionId, leaf) => asked("conversation", () => inner.conversation(sessionId, leaf)),
     reader: readerWith(inner.reader, {
       session: (sessionId) => asked("row", () => inner.reader.session(sessionId)),
@@ -232,6 +262,9 @@ function open() {
   const faults = {
     refuse: (what: Refused, times: number) => void left.set(what, times),
     left: (what: Refused) => left.get(what),
+    /** Refuses it once, after what happens meanwhile. */
+    refuseLoadOf: (sessionId: string, meanwhile: () => Promise<unknown>) =>
+      void refusedLoads.set(sessionId, meanwhile),
     loseReply: () => void (losesReply = true),
   };
   return { runtime, clock, faults };

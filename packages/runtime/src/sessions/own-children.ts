@@ -1,7 +1,7 @@
 // `OwnChildren`: the children of sessions of this process, which run here even without `adopt`. Where a
 // coordinator decides which sessions run here, it decides so for children too.
 
-import { isEnded, toHoldfastError } from "@holdfast/core";
+import { type HoldfastError, isEnded, toHoldfastError } from "@holdfast/core";
 import type { LiveSessionsHost } from "./live-sessions-host.ts";
 
 const PAGE = 200;
@@ -11,6 +11,8 @@ export interface DrivenHere {
   readonly closed: boolean;
   isLive(sessionId: string): boolean;
   activate(sessionId: string): Promise<void>;
+  /** Must not throw. */
+  failedToRun(sessionId: string, error: HoldfastError): void;
 }
 
 export class OwnChildren {
@@ -33,13 +35,15 @@ export class OwnChildren {
 
   /** Run the children that sessions of this process asked for. */
   spawned(sessionIds: readonly string[]): void {
-    const { adopt, dispatched, warn } = this.#host;
+    const { adopt, dispatched } = this.#host;
     if (dispatched) return;
     for (const sessionId of sessionIds) {
       if (!adopt) this.#owned.add(sessionId);
       if (this.#sessions.closed || this.#sessions.isLive(sessionId)) continue;
+      // An arrival during its load reached no driver and is not announced again (S2).
       this.#sessions.activate(sessionId).catch((error: unknown) => {
-        if (!this.#sessions.closed) warn(sessionId, toHoldfastError(error).message);
+        // mutant: child-not-retried
+        if (!this.#sessions.closed) this.#sessions.failedToRun(sessionId, toHoldfastError(error));
       });
     }
   }
