@@ -7,6 +7,14 @@ const CALLBACKS = "packages/programs/src/adapters/executor/callbacks.test.ts";
 
 export const FAMILY_MUTANTS = [
   {
+    name: "S2: a child that could not be loaded for a moment is tried again",
+    marker: "child-not-retried",
+    part: "!this.#sessions.closed",
+    becomes: "false",
+    tests: ["packages/runtime/src/behaviour/storage-away.test.ts"],
+    test: "a child gets a signal that arrived while storage refused its load",
+  },
+  {
     name: "X21: a session with callbacks to come does not complete",
     marker: "callback-given-up",
     part: "expectsCallbacks(ctx, started) || ctx.hasSignal(CHILD_ENDED)",

@@ -66,14 +66,6 @@ export const MUTANTS: readonly Mutant[] = [
     test: "a session whose pause was taken back resumes although its row cannot be read 3 times",
   },
   {
-    name: "S2: a child that could not be loaded for a moment is tried again",
-    marker: "child-not-retried",
-    part: "!this.#sessions.closed",
-    becomes: "false",
-    tests: ["packages/runtime/src/behaviour/storage-away.test.ts"],
-    test: "a child gets a signal that arrived while storage refused its load",
-  },
-  {
     name: "S2: a session that may have been created is gone on with",
     marker: "created-not-resumed",
     part: "this",
