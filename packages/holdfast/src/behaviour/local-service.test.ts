@@ -32,8 +32,9 @@ function systemctl(code: string): void {
 const unit = (): string => project.path("config 100%/systemd/user/holdfast-local.service");
 const calls = (): readonly string[] => readFileSync(project.path("calls"), "utf8").trim().split("\n");
 
+// Its units are systemd's.
 test.skipIf(process.platform !== "linux")(
-  "a service has the options of the start and no key, which is named before", // Its units are systemd's.
+  "a service has the options of the start and no key, which is named before",
   async () => {
     const { code, stderr } = await project.finish(
       ["local", "enable", "--agents", "agents.ts", "--grace", "5s"],
@@ -63,8 +64,9 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
+// Its units are systemd's.
 test.skipIf(process.platform !== "linux")(
-  "a service that the system does not take leaves no file", // Its units are systemd's.
+  "a service that the system does not take leaves no file",
   async () => {
     systemctl('echo "Failed to connect to bus" >&2; exit 1');
     const refused = await project.finish(["local", "enable", "--agents", "agents.ts"], { env });

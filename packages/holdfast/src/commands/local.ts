@@ -9,7 +9,7 @@ import {
 } from "@holdfast/terminal/frame/command";
 import { checkModeVariables } from "../place/mode.ts";
 import { startStack } from "../stack/start-stack.ts";
-import { disableStack, enableStack } from "../stack/stack-service.ts";
+import { disableStack, enableStack } from "../stack/service/stack-service.ts";
 import { restartStack, showStack, showStackLogs, stopStack } from "../stack/control-stack.ts";
 
 const START_OPTIONS: Options = {

@@ -5,15 +5,15 @@
 //   - A service has no variables of a terminal. Keys that are nowhere else are named before it is started.
 //   - A service that the system does not take leaves no file.
 
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ConflictError, HoldfastError } from "@holdfast/core";
-import { keyVariables, tryProgram } from "@holdfast/system";
+import { keyVariables, makePrivateFolder, replacePrivate, tryProgram } from "@holdfast/system";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { findRunningStack } from "../place/local-stack.ts";
-import { openSecretPlaces } from "../secrets/supplied-secrets.ts";
-import { planOf, startWords } from "./start-stack.ts";
-import type { StackPlan } from "./supervisor.ts";
+import { findRunningStack } from "../../place/local-stack.ts";
+import { openSecretPlaces } from "@holdfast/terminal/secrets/supplied-secrets";
+import { planOf, startWords } from "../start-stack.ts";
+import type { StackPlan } from "../supervisor.ts";
 
 const NAME = "holdfast-local";
 const LABEL = "dev.holdfast.local";
@@ -39,7 +39,7 @@ interface Service {
   /** Commands that start it now and at each login, and that end it. */
   readonly on: readonly (readonly string[])[];
   readonly off: readonly (readonly string[])[];
-  /** What a person should know, once it is on. */
+  /** The facts that a person should know once it is on. */
   readonly note: string;
 }
 
@@ -52,8 +52,8 @@ export async function enableStack(args: Arguments, io: Io): Promise<number> {
       fix: "run `holdfast local stop`, and then the same command again",
     });
   for (const line of await unreadableKeys(io)) io.note(`${io.notes.symbols.warn} ${line}`);
-  mkdirSync(dirname(service.path), { recursive: true });
-  writeFileSync(service.path, service.text(plan, startWords(args), io), { mode: 0o600 });
+  makePrivateFolder(dirname(service.path));
+  replacePrivate(service.path, service.text(plan, startWords(args), io));
   try {
     for (const command of service.on) await callSystem(command, io);
   } catch (error) {
