@@ -16,7 +16,7 @@ import { ServerChanges } from "./api/server-changes.ts";
 import { InboxReader } from "./api/open-items.ts";
 import type { Outbox } from "./api/outbox.ts";
 import type { About } from "./api/types.ts";
-import { Empty, Problem } from "./parts/parts.tsx";
+import { Problem, ScreenBody } from "./parts/parts.tsx";
 import { reloadForMissingFiles } from "./api/missing-file.ts";
 import { Shell } from "./parts/shell.tsx";
 import { readTextSearch } from "./parts/text-search.ts";
@@ -64,14 +64,16 @@ function lazyScreen(load: () => Promise<() => ReactNode>): () => ReactNode {
 const root = createRootRoute({
   component: Root,
   notFoundComponent: () => (
-    <Empty title="There is no such screen">
+    <ScreenBody title="There is no such screen">
       <p>Choose one of the screens of this page.</p>
-    </Empty>
+    </ScreenBody>
   ),
   errorComponent: ({ error }) => (
-    <div className="p-3">
-      <Problem error={error} />
-    </div>
+    <main className="h-full">
+      <ScreenBody title="This screen cannot be shown">
+        <Problem error={error} />
+      </ScreenBody>
+    </main>
   ),
 });
 const router = createRouter({

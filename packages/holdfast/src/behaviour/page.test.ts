@@ -391,7 +391,7 @@ test(
       .poll(async () => (await get(`sessions/${last}`)).account.limits.maxCostMicroUsd, { timeout: 15_000 })
       .toBe(5_000_000);
     expect(await violations()).toEqual([]);
-    await page.getByRole("checkbox").click();
+    await page.getByRole("checkbox", { name: "Select pusher" }).click();
     await page.getByRole("button", { name: "Cancel…" }).click();
     await page.getByRole("button", { name: "Cancel one session" }).click();
     await page.getByRole("link", { name: /cancelled pusher/ }).waitFor();

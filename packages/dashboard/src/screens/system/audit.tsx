@@ -26,12 +26,14 @@ export function AuditScreen() {
   if (about === undefined) return null;
   if (about.kind !== "admin")
     return (
-      <Empty title="Only admins see the audit">
-        <p>
-          Each change that you make has a row there. An admin reads it here, or with{" "}
-          <Command>GET /v1/audit</Command>.
-        </p>
-      </Empty>
+      <ScreenBody title="Audit and secrets">
+        <Empty title="Only admins see the audit">
+          <p>
+            Each change that you make has a row there. An admin reads it here, or with{" "}
+            <Command>GET /v1/audit</Command>.
+          </p>
+        </Empty>
+      </ScreenBody>
     );
   return (
     <ScreenBody title="Audit and secrets">

@@ -114,12 +114,14 @@ function useCosts() {
 
 function NoCalls() {
   return (
-    <Empty title="No session has called a model yet">
-      <p>
-        Each call of a model records its tokens, and its cost where the price table knows the model (
-        <Command>holdfast models</Command> lists prices). A price that is not known is shown as unknown.
-      </p>
-    </Empty>
+    <ScreenBody title="Costs">
+      <Empty title="No session has called a model yet">
+        <p>
+          Each call of a model records its tokens, and its cost where the price table knows the model (
+          <Command>holdfast models</Command> lists prices). A price that is not known is shown as unknown.
+        </p>
+      </Empty>
+    </ScreenBody>
   );
 }
 

@@ -20,18 +20,20 @@ export function FleetScreen() {
   if (about === undefined) return null;
   if (about.isLocal)
     return (
-      <Empty title="A local database has no fleet">
-        <p>
-          Here the process that starts a session also runs it. In a fleet a coordinator holds the sessions,
-          and runners on any number of machines run them:
-        </p>
-        <p className="mt-3">
-          <Command>holdfast coordinator</Command>
-        </p>
-        <p className="mt-3">
-          <Command>holdfast runner --agents FILE --url URL</Command>
-        </p>
-      </Empty>
+      <ScreenBody title="Fleet">
+        <Empty title="A local database has no fleet">
+          <p>
+            Here the process that starts a session also runs it. In a fleet a coordinator holds the sessions,
+            and runners on any number of machines run them:
+          </p>
+          <p className="mt-3">
+            <Command>holdfast coordinator</Command>
+          </p>
+          <p className="mt-3">
+            <Command>holdfast runner --agents FILE --url URL</Command>
+          </p>
+        </Empty>
+      </ScreenBody>
     );
   return (
     <ScreenBody title="Fleet">

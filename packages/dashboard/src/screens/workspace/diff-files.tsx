@@ -67,13 +67,14 @@ function Lines(props: {
 }) {
   const { path, lines, comments } = props;
   const [max, setMax] = useState(LINES);
-  const [line, setLine] = useState<DiffLine>();
+  const [choice, setChoice] = useState<{ readonly line: DiffLine }>();
+  const setLine = (line: DiffLine | undefined): void => setChoice(line === undefined ? undefined : { line });
   const parts = useDiffCode(path, lines);
   if (lines.length === 0) return <p className="px-3 pb-2 text-soft">It has no line to show.</p>;
   return (
     <>
       {comments === undefined ? null : (
-        <LineComment path={path} lines={lines} line={line} onLine={setLine} comments={comments} />
+        <LineComment path={path} lines={lines} choice={choice} onLine={setLine} comments={comments} />
       )}
       <div
         role="region"
@@ -88,7 +89,7 @@ function Lines(props: {
                 key={at}
                 line={each}
                 parts={parts.get(each)}
-                isChosen={each === line}
+                isChosen={each === choice?.line}
                 onChoose={comments === undefined || each.type === "head" ? undefined : () => setLine(each)}
               />
             ))}

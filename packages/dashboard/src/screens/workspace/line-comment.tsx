@@ -16,18 +16,19 @@ export interface Comments {
 export interface LineCommentProps {
   readonly path: string;
   readonly lines: readonly DiffLine[];
-  /** The line that is chosen. */
-  readonly line: DiffLine | undefined;
+  /** The line that is chosen. Another object asks for the focus again, also for the same line. */
+  readonly choice: { readonly line: DiffLine } | undefined;
   readonly onLine: (line: DiffLine | undefined) => void;
   readonly comments: Comments;
 }
 
-export function LineComment({ path, lines, line, onLine, comments }: LineCommentProps) {
+export function LineComment({ path, lines, choice, onLine, comments }: LineCommentProps) {
+  const line = choice?.line;
   const [text, setText] = useDraft(`comment on ${path} of ${comments.sessionId}`);
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    if (line !== undefined) box.current?.focus();
-  }, [line]);
+    if (choice !== undefined) box.current?.focus();
+  }, [choice]);
   if (line === undefined)
     return (
       <p className="flex flex-wrap items-center gap-2 px-3 pb-2 text-sm text-soft">
