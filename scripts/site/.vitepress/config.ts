@@ -59,6 +59,8 @@ export default {
   lang: "en",
   title: "Holdfast",
   description: "Holdfast runs AI agents that must not lose their work.",
+  // Otherwise a change of the colours adds a style to the page, which the policy forbids.
+  appearance: { disableTransition: false },
   metaChunk: true,
   vite: {
     publicDir: site.public,
