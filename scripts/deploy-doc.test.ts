@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { STOP_GRACE_MS } from "../packages/core/src/limits.ts";
-import { readCoordinatorFile } from "../packages/holdfast/src/settings/coordinator-config.ts";
+import { readCoordinatorFile } from "../packages/place/src/settings/coordinator-config.ts";
 import { checkRunnerPolicy } from "../packages/runner/src/policy/runner-policy.ts";
 
 const PAGES = [

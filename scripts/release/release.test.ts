@@ -48,13 +48,13 @@ test(
   async () => {
     expect(published.code, published.stderr).toBe(0);
     const names = [...published.stdout.matchAll(/^published: (\S+)@0/gm)].map(([, name]) => name);
-    expect(names).toHaveLength(17);
+    expect(names).toHaveLength(18);
     expect(names.indexOf("holdfast")).toBeGreaterThan(names.indexOf("@holdfast/coordinator"));
     for (const [figure] of published.stdout.matchAll(/^(core and SQLite|import of holdfast): .*/gm))
       note(figure);
     const again = await release("--packed");
     expect(again.code, again.stderr).toBe(0);
-    expect(again.stdout.match(/^skipped: /gm)).toHaveLength(17);
+    expect(again.stdout.match(/^skipped: /gm)).toHaveLength(18);
     const bill = JSON.parse(readFileSync(join(ROOT, "dist/release/sbom.cdx.json"), "utf8")) as {
       readonly components: readonly { readonly purl: string }[];
     };

@@ -19,6 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   programs: ["core", "proto", "system", "runtime", "workspace", "mcp", "agents"],
   machine: ["core", "system", "runtime", "storage", "workspace", "mcp", "agents", "programs", "runner"],
   terminal: ["core", "proto", "system", "runtime", "agents", "programs", "machine", "runner"],
+  place: ["core", "proto", "system", "runtime", "storage", "agents", "terminal", "coordinator", "runner"],
   coordinator: ["core", "proto"],
   dashboard: ["proto"],
   runner: ["core", "proto", "system", "runtime", "storage"],

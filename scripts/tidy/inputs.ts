@@ -6,7 +6,7 @@ import { child, nameOf, type Node, type Source, type Tree, type Violation } from
 const TABLE = "packages/agents/src/places/project-inputs.ts";
 /** The packages whose code runs on the machine of a user. */
 const READING =
-  /^packages\/(agents|client|coordinator|core|holdfast|machine|mcp|programs|runner|runtime|storage|system|terminal|workspace)\/src\//;
+  /^packages\/(agents|client|coordinator|core|holdfast|machine|mcp|place|programs|runner|runtime|storage|system|terminal|workspace)\/src\//;
 const ENVIRONMENT = /^(env|hostEnvironment|io)$/;
 /** Functions that read the variable whose name they are given. */
 const READERS = /^(variable|nonEmpty)$/;

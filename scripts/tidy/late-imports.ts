@@ -1,17 +1,17 @@
-// The imports of the command that wait for the branch that needs them. `commands/index.ts` already loads each
-// command alone, so any other import inside of a function has a reason here. Without one, it only hides a
-// dependency.
+// The imports of the command and of `place` that wait for the branch that needs them. `commands/index.ts`
+// already loads each command alone, so any other import inside of a function has a reason here. Without one,
+// it only hides a dependency.
 
 import { posix } from "node:path";
 import { child, type Source, type Tree, type Violation } from "./tree.ts";
 
-const SOURCES = "packages/holdfast/src/";
-const TABLE = `${SOURCES}commands/index.ts`;
+const SOURCES = /^packages\/(holdfast|place)\/src\//;
+const TABLE = "packages/holdfast/src/commands/index.ts";
 
 /** Modules of the command, and packages, that some call must not pay for, by the reason. */
 const REASONS: Readonly<Record<string, readonly string[]>> = {
   "a coordinator has the sessions, and no database of this machine is read": ["@holdfast/storage/sqlite"],
-  "its driver is an optional package": ["@holdfast/storage/postgres", "place/coordinator-storage.ts"],
+  "its driver is an optional package": ["@holdfast/storage/postgres", "@holdfast/place/coordinator-storage"],
   "the client of a coordinator costs as much time as all of a short command": [
     "@holdfast/storage/remote",
     "library/catalogue-calls.ts",
@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "screens/blocked-sessions.ts",
     "screens/cockpit.ts",
     "@holdfast/client",
-    "place/coordinator-call.ts",
+    "@holdfast/place/coordinator-call",
   ],
   "agents of code need no model and no agent file": [
     "@holdfast/agents",
@@ -65,13 +65,13 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   ],
   "the page asks for it later, if at all": ["agents/check-agents.ts", "agents/mcp/show-mcp-servers.ts"],
   "programs that import the SDK may never run an agent file": ["@holdfast/runtime"],
-  "`--version` and the help load no settings": ["place/program-path.ts"],
+  "`--version` and the help load no settings": ["@holdfast/place/program-path"],
 };
 const LATE: ReadonlySet<string> = new Set(Object.values(REASONS).flat());
 
 /** Each import inside of a function of the command is in the list, and each entry of the list is such an import. */
 export function lateImports({ sources, read }: Tree): readonly Violation[] {
-  const found = sources.filter(({ file, isTest }) => file.startsWith(SOURCES) && file !== TABLE && !isTest);
+  const found = sources.filter(({ file, isTest }) => SOURCES.test(file) && file !== TABLE && !isTest);
   const all = found.flatMap((source) => lateIn(source).map((late) => ({ file: source.file, ...late })));
   const used = new Set(all.map(({ module }) => module));
   return [
@@ -100,7 +100,7 @@ function lateIn({
     if (node.type !== "ImportExpression") return;
     const specifier = child(node, "source")?.["value"];
     if (typeof specifier !== "string") return;
-    const path = posix.join(posix.dirname(file.slice(SOURCES.length)), specifier);
+    const path = posix.join(posix.dirname(file.replace(SOURCES, "")), specifier);
     late.push({ module: specifier.startsWith(".") ? path : specifier, line: lineAt(node.start) });
   });
   return late;

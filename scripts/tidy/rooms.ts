@@ -288,6 +288,11 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       secrets: "values of the secrets that loaded agents declare, from their places or from a person",
     },
   ],
+  place: [
+    {
+      settings: "configuration files and their schemas, and the tracer that a user asked for",
+    },
+  ],
   coordinator: [
     {
       call: "what belongs to one call: caller, token, refusal, JSON fields",
@@ -328,14 +333,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {},
   ],
   holdfast: [
-    {
-      "wanted-tracer.ts": "the tracer that a user asked for",
-      settings: "configuration files and their schemas",
-    },
-    {
-      place:
-        "the places of sessions: a project, a coordinator, the owner of a database, and the persons who give answers",
-    },
     {
       agents: "agent files and MCP servers: their list, check, trust, and new ones",
     },

@@ -110,7 +110,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   });
   restoreTerminal(io);
   // Every program that is started from here on is found by this variable.
-  const { withoutProject } = await import("./place/program-path.ts");
+  const { withoutProject } = await import("@holdfast/place/program-path");
   process.env["PATH"] = withoutProject(process.env["PATH"] ?? "", io);
   return command.run(args, io);
 }

@@ -146,6 +146,12 @@ export const inImports: readonly Planted[] = [
   },
   {
     rule: "late-import",
+    promise: "an import inside of a function below the command that has no reason",
+    wrong: { "packages/place/src/a.ts": 'export const a = async () => (await import("./settings/b.ts")).b;' },
+    right: { "packages/place/src/a.ts": 'export const a = async () => import("@holdfast/storage/sqlite");' },
+  },
+  {
+    rule: "late-import",
     promise: "a reason for an import that no function makes",
     wrong: { "packages/holdfast/src/commands/index.ts": "export const COMMANDS = {};" },
     at: "scripts/tidy/late-imports.ts",

@@ -8,8 +8,8 @@ import type { AgentPlaces } from "@holdfast/agents";
 import type { Machine } from "@holdfast/machine";
 import { CODE_ENDINGS } from "@holdfast/machine/agent-source";
 import type { Io } from "@holdfast/terminal/frame/command";
-import type { Mode } from "../place/mode.ts";
-import { findLayers, findProject, trustFileOf } from "../place/project.ts";
+import type { Mode } from "@holdfast/place/mode";
+import { findLayers, findProject, trustFileOf } from "@holdfast/place/project";
 import { externalAgentNames } from "@holdfast/machine/external-agent-names";
 
 /** A call that looks for agents. */

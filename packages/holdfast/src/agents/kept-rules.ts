@@ -8,7 +8,7 @@ import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { questionLine } from "@holdfast/terminal/view/describe-session";
 import { rulesFile } from "@holdfast/machine";
-import { userOfMachine } from "../place/answer-principals.ts";
+import { userOfMachine } from "@holdfast/place/answer-principals";
 import { agentPlaces } from "./agent-places.ts";
 import { loopStateOf } from "./workspaces/loop-state.ts";
 

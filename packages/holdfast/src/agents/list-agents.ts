@@ -24,7 +24,7 @@ import { NotFoundError } from "@holdfast/core";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { isFolder } from "@holdfast/terminal/frame/given-file";
 import { count, cutTo, plainLine, quoted, table } from "@holdfast/terminal/frame/plain-text";
-import { readConfig } from "../settings/config.ts";
+import { readConfig } from "@holdfast/place/settings/config";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 import { trifectaText } from "@holdfast/machine/checks";
 import { hiddenTextIn, noteHiddenText } from "./content-notes.ts";

@@ -14,9 +14,9 @@ import { defined, didYouMean, HoldfastError, UsageError } from "@holdfast/core";
 import { makePrivateFolder } from "@holdfast/system";
 import { ownSandboxes } from "@holdfast/workspace";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { findMode, type Mode } from "../place/mode.ts";
-import { fromConfigFiles, type Given } from "../place/project.ts";
-import { readConfig, userConfigFile } from "../settings/config.ts";
+import { findMode, type Mode } from "@holdfast/place/mode";
+import { fromConfigFiles, type Given } from "@holdfast/place/project";
+import { readConfig, userConfigFile } from "@holdfast/place/settings/config";
 
 /**
  * The sandbox of agents that name none. The mode chooses the default.

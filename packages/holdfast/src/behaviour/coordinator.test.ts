@@ -7,7 +7,7 @@ import { verifyAudit, type HoldfastError } from "@holdfast/core";
 import { openSqliteReader } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
-import { COORDINATOR_SCHEMA, readCoordinatorFile } from "../settings/coordinator-config.ts";
+import { COORDINATOR_SCHEMA, readCoordinatorFile } from "@holdfast/place/settings/coordinator-config";
 import {
   call,
   completing,

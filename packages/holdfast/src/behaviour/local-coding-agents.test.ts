@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { StackState } from "../place/local-stack.ts";
+import type { StackState } from "@holdfast/place/local-stack";
 import { openFleet } from "../testing/fleet.ts";
 import { startSession } from "../testing/coordinator-client.ts";
 import { ended } from "../testing/fleet-sessions.ts";

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import type { StackState } from "../place/local-stack.ts";
+import type { StackState } from "@holdfast/place/local-stack";
 import { ModelProject } from "../testing/model-project.ts";
 
 let project: ModelProject;

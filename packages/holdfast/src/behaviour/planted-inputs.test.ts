@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PROJECT_FILES, VARIABLES, type NeededTrust, type ProjectPath } from "@holdfast/agents";
-import type { Config } from "../settings/config.ts";
+import type { Config } from "@holdfast/place/settings/config";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 import { elsewhere, plantedFiles, USERS } from "../testing/planted-files.ts";
 

@@ -12,8 +12,8 @@ import {
 import { addCosts, type Cost, NO_COST, raisedLimit, uncountedText } from "@holdfast/proto/view";
 import { SESSION_ARGUMENT, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { quoted } from "@holdfast/terminal/frame/plain-text";
-import { findDatabase } from "../place/project.ts";
-import { withReaderOf } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withReaderOf } from "@holdfast/place/find-session";
 import {
   accountLines,
   amountText,

@@ -2,10 +2,10 @@ import { defined, didYouMean, HoldfastError } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { plainLine, table } from "@holdfast/terminal/frame/plain-text";
-import { CONFIG_KEYS } from "../settings/config.ts";
-import { findDatabase, findStrictBounds, findTraces } from "../place/project.ts";
+import { CONFIG_KEYS } from "@holdfast/place/settings/config";
+import { findDatabase, findStrictBounds, findTraces } from "@holdfast/place/project";
 import { findCommandNamespace, findSandboxRoot, requireSandbox } from "../agents/sandbox-settings.ts";
-import { findMode, unusedMode } from "../place/mode.ts";
+import { findMode, unusedMode } from "@holdfast/place/mode";
 
 const TEXT_MAX = 4_096;
 

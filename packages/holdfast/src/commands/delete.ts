@@ -1,7 +1,7 @@
 import { ConflictError, HoldfastError, type ChangeResult } from "@holdfast/core";
 import { SESSION_ARGUMENT, type Command, type Io } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
-import { withSession } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withSession } from "@holdfast/place/find-session";
 import { removeLog } from "../run/background.ts";
 import { dropFileSnapshots, idsBelow } from "../agents/workspaces/deleted-sessions.ts";
 

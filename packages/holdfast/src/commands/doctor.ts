@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
-import { findLocalDatabase } from "../place/project.ts";
+import { findLocalDatabase } from "@holdfast/place/project";
 import { examinationText, examine, examinePostgres } from "../doctor/examination.ts";
-import { readStorageUrl } from "../place/coordinator-storage.ts";
+import { readStorageUrl } from "@holdfast/place/coordinator-storage";
 import { NotFoundError } from "@holdfast/core";
 import { checkLines, joined, problemOf } from "../doctor/check.ts";
 import { examineInstallation } from "../doctor/installation.ts";

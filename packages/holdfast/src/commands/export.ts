@@ -1,8 +1,8 @@
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { resolve } from "node:path";
-import { findDatabase } from "../place/project.ts";
-import { withReaderOf } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withReaderOf } from "@holdfast/place/find-session";
 import { exportLines } from "@holdfast/runtime";
 import { writeNewFile } from "@holdfast/terminal/frame/new-file";
 

@@ -5,8 +5,8 @@ import { createRuntime, type ForkOptions, type Runtime } from "@holdfast/runtime
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import { SESSION_ARGUMENT, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { readCall } from "../run/starting/prepare-start.ts";
-import { findDatabase } from "../place/project.ts";
-import { findPlace, withReaderOf, withSession } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { findPlace, withReaderOf, withSession } from "@holdfast/place/find-session";
 import { agentOf } from "../run/recorded-agent.ts";
 import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { forkFilesText } from "../agents/workspaces/fork-files.ts";

@@ -2,8 +2,8 @@ import { defined, isEnded } from "@holdfast/core";
 import { sessionIdOf } from "@holdfast/terminal/frame/arguments";
 import type { Command } from "@holdfast/terminal/frame/command";
 import { resolve } from "node:path";
-import { findDatabase } from "../place/project.ts";
-import { withStorage } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withStorage } from "@holdfast/place/find-session";
 import { openFile } from "@holdfast/terminal/frame/new-file";
 import { createRuntime } from "@holdfast/runtime";
 

@@ -12,8 +12,8 @@ import {
 import { type Cost, costText } from "@holdfast/proto/view";
 import { limitOf, refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
-import { type Database, findDatabase, placesOf } from "../place/project.ts";
-import { newestFirst, placeLine, START_STACK, withReader } from "../place/find-session.ts";
+import { type Database, findDatabase, placesOf } from "@holdfast/place/project";
+import { newestFirst, placeLine, START_STACK, withReader } from "@holdfast/place/find-session";
 import { sessionJson } from "@holdfast/terminal/view/session-json";
 import { programOf } from "@holdfast/machine/agent-source";
 import { isIncluded } from "@holdfast/programs/included-programs";
@@ -22,7 +22,7 @@ import { describeWaits, statusText } from "@holdfast/terminal/view/describe-sess
 import { age, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { asTrees, cancelText, shownIds, walk } from "@holdfast/terminal/view/session-tree";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
-import { findDriver } from "../place/project-storage.ts";
+import { findDriver } from "@holdfast/place/project-storage";
 
 const LIMIT = 50;
 /** A session is `interrupted` while it is `working` and no process runs it. */

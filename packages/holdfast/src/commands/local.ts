@@ -7,7 +7,7 @@ import {
   type Io,
   type Options,
 } from "@holdfast/terminal/frame/command";
-import { checkModeVariables } from "../place/mode.ts";
+import { checkModeVariables } from "@holdfast/place/mode";
 import { startStack } from "../stack/start-stack.ts";
 import { disableStack, enableStack } from "../stack/service/stack-service.ts";
 import { restartStack, showStack, showStackLogs, stopStack } from "../stack/control-stack.ts";

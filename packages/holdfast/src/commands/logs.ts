@@ -1,15 +1,15 @@
 import { setTimeout } from "node:timers";
 import { HoldfastError, isEnded } from "@holdfast/core";
 import { SESSION_OR_LAST, type Command } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
-import { withReaderOfMeant } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withReaderOfMeant } from "@holdfast/place/find-session";
 import { JournalTail } from "@holdfast/terminal/view/journal-events";
 import { cancelledLine, endLine, eventLine } from "@holdfast/terminal/view/event-line";
 import { localTime } from "@holdfast/terminal/frame/plain-text";
 import { resultOf } from "@holdfast/terminal/view/session-end";
 import { watchElsewhere } from "@holdfast/terminal/view/moved-session";
 import { noteUnstored } from "@holdfast/terminal/view/describe-session";
-import { AnswerPrincipals } from "../place/answer-principals.ts";
+import { AnswerPrincipals } from "@holdfast/place/answer-principals";
 
 const POLL_MS = 200;
 const AWAY_MS = 1_000;

@@ -1,6 +1,6 @@
 import { ConflictError, isEnded } from "@holdfast/core";
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
+import { findDatabase } from "@holdfast/place/project";
 import { withRequests } from "../sessions/request-session.ts";
 
 export const pause: Command = {

@@ -16,9 +16,9 @@ import { refuse } from "@holdfast/terminal/frame/arguments";
 import { SESSION_OR_LAST, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { entryText, roleText } from "@holdfast/terminal/view/event-line";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
-import { findDatabase } from "../place/project.ts";
+import { findDatabase } from "@holdfast/place/project";
 import { agentOf, sessionOf } from "../run/recorded-agent.ts";
-import { findPlace, withReaderOf } from "../place/find-session.ts";
+import { findPlace, withReaderOf } from "@holdfast/place/find-session";
 import { noteUnstored } from "@holdfast/terminal/view/describe-session";
 
 export const replay: Command = {

@@ -1,7 +1,7 @@
 import { HoldfastError, isEnded } from "@holdfast/core";
 import { SESSION_OR_LAST, type Command } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
-import { withReaderOfMeant } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withReaderOfMeant } from "@holdfast/place/find-session";
 import { showEnd } from "@holdfast/terminal/view/session-end";
 import { movedAway } from "@holdfast/terminal/view/moved-session";
 import { statusText } from "@holdfast/terminal/view/describe-session";

@@ -11,8 +11,8 @@ import {
   type Command,
   type Io,
 } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
-import { findPlace } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { findPlace } from "@holdfast/place/find-session";
 import { agentOf, sessionOf } from "../run/recorded-agent.ts";
 import { showEndedBefore } from "@holdfast/terminal/view/session-end";
 import { isRunByStack } from "../run/starting/start-plan.ts";

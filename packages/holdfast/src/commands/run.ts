@@ -12,7 +12,7 @@ import {
   ENV_OPTION,
   ENV_REF_OPTION,
 } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
+import { findDatabase } from "@holdfast/place/project";
 import { runInBackground } from "../run/background.ts";
 import { findStarted } from "../run/starting/found-session.ts";
 import { loadStarted, readCall } from "../run/starting/prepare-start.ts";

@@ -4,9 +4,9 @@ import { limitOf, refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { duration, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { runJson } from "@holdfast/terminal/view/run-json";
-import { findCoordinator } from "../place/coordinator-access.ts";
-import { askCoordinator } from "../place/coordinator-call.ts";
-import { findSession, withRemoteStorage } from "../place/find-session.ts";
+import { findCoordinator } from "@holdfast/place/coordinator-access";
+import { askCoordinator } from "@holdfast/place/coordinator-call";
+import { findSession, withRemoteStorage } from "@holdfast/place/find-session";
 
 const PAGE = 500;
 const CELL_CHARS = 100;

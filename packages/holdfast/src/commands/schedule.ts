@@ -8,8 +8,8 @@ import {
   ENV_OPTION,
   ENV_REF_OPTION,
 } from "@holdfast/terminal/frame/command";
-import { findDatabase, placesOf } from "../place/project.ts";
-import { placeLine, withReader } from "../place/find-session.ts";
+import { findDatabase, placesOf } from "@holdfast/place/project";
+import { placeLine, withReader } from "@holdfast/place/find-session";
 import { scheduleJson, scheduleTable } from "@holdfast/terminal/view/schedule-text";
 
 const SCHEDULE: Argument = { name: "ID", is: "the schedule's id" };

@@ -8,10 +8,10 @@ import {
   type SessionPlace,
   type TaskPicture,
 } from "@holdfast/terminal/view/session-picture";
-import { AnswerPrincipals } from "../place/answer-principals.ts";
-import { findDriver } from "../place/project-storage.ts";
-import { findDatabase, type Database } from "../place/project.ts";
-import { findPlace, withReaderOfMeant } from "../place/find-session.ts";
+import { AnswerPrincipals } from "@holdfast/place/answer-principals";
+import { findDriver } from "@holdfast/place/project-storage";
+import { findDatabase, type Database } from "@holdfast/place/project";
+import { findPlace, withReaderOfMeant } from "@holdfast/place/find-session";
 import { pictureText, taskText } from "@holdfast/terminal/view/picture-text";
 
 export const show: Command = {
@@ -75,7 +75,8 @@ function placeOf(sessionId: string, database: Database, reader: StorageReader): 
     isElsewhere: coordinator !== undefined,
     ...defined({ principalOf: principals && ((signalId: string) => principals.of(signalId)) }),
     run: async () =>
-      coordinator && (await (await import("../place/coordinator-call.ts")).readRunOf(coordinator, sessionId)),
+      coordinator &&
+      (await (await import("@holdfast/place/coordinator-call")).readRunOf(coordinator, sessionId)),
     ownerPid: async (session) => {
       const driver = await findDriver(database, [session]);
       return driver?.isDriven(session) === true ? driver.pid : undefined;

@@ -1,6 +1,6 @@
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
-import { withReaderOf } from "../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withReaderOf } from "@holdfast/place/find-session";
 import { readTimeline, timelineJson } from "@holdfast/terminal/view/session-timeline";
 import { timelineText } from "@holdfast/terminal/view/timeline-text";
 import { noteUnstored } from "@holdfast/terminal/view/describe-session";

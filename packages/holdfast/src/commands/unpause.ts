@@ -1,6 +1,6 @@
 import { ConflictError, defined, isEnded } from "@holdfast/core";
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../place/project.ts";
+import { findDatabase } from "@holdfast/place/project";
 import { resumeHint, withRequests } from "../sessions/request-session.ts";
 
 export const unpause: Command = {
@@ -37,7 +37,9 @@ export const unpause: Command = {
       );
       if (resume !== undefined) io.note(`no process runs it; continue with: ${resume}`);
       if (database.coordinator !== undefined)
-        await (await import("../place/coordinator-call.ts")).sayUntaken(database.coordinator, sessionId, io);
+        await (
+          await import("@holdfast/place/coordinator-call")
+        ).sayUntaken(database.coordinator, sessionId, io);
       return 0;
     });
   },

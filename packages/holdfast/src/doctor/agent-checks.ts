@@ -7,8 +7,8 @@ import { join, relative } from "node:path";
 import { listExecutors } from "@holdfast/programs";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count } from "@holdfast/terminal/frame/plain-text";
-import { findProject } from "../place/project.ts";
-import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
+import { findProject } from "@holdfast/place/project";
+import { readRunnerPolicy } from "@holdfast/place/settings/runner-policy-file";
 import { listed, type Finding } from "./check.ts";
 
 const CODE = /\.[cm]?[jt]s$/;

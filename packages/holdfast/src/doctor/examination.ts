@@ -12,11 +12,11 @@ import {
 import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "@holdfast/terminal/frame/command";
 import { isAuthorsFault, describeWaits, statusText } from "@holdfast/terminal/view/describe-session";
-import { newestFirst } from "../place/find-session.ts";
-import { findDriver } from "../place/project-storage.ts";
+import { newestFirst } from "@holdfast/place/find-session";
+import { findDriver } from "@holdfast/place/project-storage";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { count, plainLine, table } from "@holdfast/terminal/frame/plain-text";
-import type { Database } from "../place/project.ts";
+import type { Database } from "@holdfast/place/project";
 
 export interface Examination {
   readonly node: string;
@@ -113,7 +113,7 @@ function logOf(path: string): { readonly logBytes?: number } {
  * Examine a fleet's database. Runners continue its unfinished sessions, so no commands are shown for them.
  */
 export async function examinePostgres(url: string, io: Io): Promise<Examination> {
-  const { importPostgres } = await import("../place/coordinator-storage.ts");
+  const { importPostgres } = await import("@holdfast/place/coordinator-storage");
   const { openPostgresReader } = await importPostgres();
   const reader = await openPostgresReader({ url });
   try {

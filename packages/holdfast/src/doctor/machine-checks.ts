@@ -10,10 +10,10 @@ import { ownSandboxes, type SandboxProgram } from "@holdfast/workspace";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { requireSandbox } from "../agents/sandbox-settings.ts";
-import { findMode } from "../place/mode.ts";
-import { configFiles, findProject } from "../place/project.ts";
-import { readConfig } from "../settings/config.ts";
-import { readRunnerPolicy, policyPath } from "../settings/runner-policy-file.ts";
+import { findMode } from "@holdfast/place/mode";
+import { configFiles, findProject } from "@holdfast/place/project";
+import { readConfig } from "@holdfast/place/settings/config";
+import { readRunnerPolicy, policyPath } from "@holdfast/place/settings/runner-policy-file";
 import type { Finding } from "./check.ts";
 
 const PROGRAM_MS = 3_000;

@@ -8,10 +8,10 @@ import { ERROR_TABLE, VERSION } from "@holdfast/core";
 import { askForJson, isRunning } from "@holdfast/system";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count, duration, plainLine } from "@holdfast/terminal/frame/plain-text";
-import { adminTokenFile, readToken } from "../place/admin-token.ts";
-import { coordinatorToken, namedCoordinator, URL_DEFAULT } from "../place/coordinator-access.ts";
+import { adminTokenFile, readToken } from "@holdfast/place/admin-token";
+import { coordinatorToken, namedCoordinator, URL_DEFAULT } from "@holdfast/place/coordinator-access";
 import { dataFolder } from "@holdfast/system";
-import { findRunningStack, readStackState, stackPaths } from "../place/local-stack.ts";
+import { findRunningStack, readStackState, stackPaths } from "@holdfast/place/local-stack";
 import { listed, problemOf, type Finding } from "./check.ts";
 import { portOwner } from "./port-owner.ts";
 

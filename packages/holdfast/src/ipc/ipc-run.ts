@@ -11,14 +11,14 @@ import { compositeTracer, limitProcessMemory, type Agent } from "@holdfast/runti
 import { RunnerExecutors } from "../run/runner/runner-executors.ts";
 import { graceOf, refuse } from "@holdfast/terminal/frame/arguments";
 import { STOP_EXIT, type Arguments, type Io } from "@holdfast/terminal/frame/command";
-import { coordinatorToken } from "../place/coordinator-access.ts";
-import { findMode } from "../place/mode.ts";
-import { findLocalDatabase, findStrictBounds, findTraces } from "../place/project.ts";
+import { coordinatorToken } from "@holdfast/place/coordinator-access";
+import { findMode } from "@holdfast/place/mode";
+import { findLocalDatabase, findStrictBounds, findTraces } from "@holdfast/place/project";
 import { StoppableWork, stopper } from "../run/typing/stopper.ts";
 import { loadCode, runnerOptions, workspaceOf } from "../run/runner-run.ts";
 import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
-import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
-import { wantedTracer } from "../wanted-tracer.ts";
+import { readRunnerPolicy } from "@holdfast/place/settings/runner-policy-file";
+import { wantedTracer } from "@holdfast/place/settings/wanted-tracer";
 
 import { runOverCoordinator } from "./coordinator-place.ts";
 import { runOverDatabase } from "./database-place.ts";

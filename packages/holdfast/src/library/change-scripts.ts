@@ -21,8 +21,8 @@ import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
 import { changesText, noteHiddenText } from "../agents/content-notes.ts";
-import { requireInProject } from "../place/project.ts";
-import { showToGit } from "../settings/git-ignore.ts";
+import { requireInProject } from "@holdfast/place/project";
+import { showToGit } from "@holdfast/place/settings/git-ignore";
 import { checkTag, HASH_CHARS, showTag } from "./content-versions.ts";
 import { noteName, pickScript } from "./show-scripts.ts";
 

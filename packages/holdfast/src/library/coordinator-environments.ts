@@ -14,7 +14,7 @@ import { EnvironmentService, type StoredEnvironment } from "@holdfast/proto";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count, localTime, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { refuse } from "@holdfast/terminal/frame/arguments";
-import { askCoordinator } from "../place/coordinator-call.ts";
+import { askCoordinator } from "@holdfast/place/coordinator-call";
 import { askFor, canAsk, readSecretFromStdin } from "@holdfast/terminal/secrets/supplied-secrets";
 import { keyRows, secretArgument } from "./change-environments.ts";
 import { divideAssignment } from "./given-environment.ts";

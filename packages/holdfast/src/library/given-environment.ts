@@ -5,7 +5,7 @@ import { environmentsBeside } from "@holdfast/agents";
 import { checkKey, type GivenEnvironment } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { trustFileOf } from "../place/project.ts";
+import { trustFileOf } from "@holdfast/place/project";
 
 export function environmentsFile(io: Pick<Io, "env" | "cwd">): string {
   return environmentsBeside(trustFileOf(io));

@@ -6,8 +6,8 @@
 
 import { HoldfastError, type Session } from "@holdfast/core";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { withStorage } from "../place/find-session.ts";
-import { leaseOf, type Database } from "../place/project.ts";
+import { withStorage } from "@holdfast/place/find-session";
+import { leaseOf, type Database } from "@holdfast/place/project";
 import { programOf } from "@holdfast/machine/agent-source";
 import { agentOf } from "./recorded-agent.ts";
 import { createRuntime } from "@holdfast/runtime";

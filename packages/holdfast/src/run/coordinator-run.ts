@@ -22,12 +22,16 @@ import {
 } from "@holdfast/core";
 import { clockFor, firingName, limitProcessMemory, readCron, systemRandom } from "@holdfast/runtime";
 import { KEY_FILE_FIX, readKeyFile } from "@holdfast/system";
-import { keepAdminToken } from "../place/admin-token.ts";
+import { keepAdminToken } from "@holdfast/place/admin-token";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
-import { PORT, URL_DEFAULT } from "../place/coordinator-access.ts";
-import { readCoordinatorFile, readPem, type CoordinatorFile } from "../settings/coordinator-config.ts";
-import { databaseFile, openCoordinatorStorage } from "../place/coordinator-storage.ts";
-import { findFleetMode } from "../place/mode.ts";
+import { PORT, URL_DEFAULT } from "@holdfast/place/coordinator-access";
+import {
+  readCoordinatorFile,
+  readPem,
+  type CoordinatorFile,
+} from "@holdfast/place/settings/coordinator-config";
+import { databaseFile, openCoordinatorStorage } from "@holdfast/place/coordinator-storage";
+import { findFleetMode } from "@holdfast/place/mode";
 import { withLogTimes } from "./log-times.ts";
 import { stopper } from "./typing/stopper.ts";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";

@@ -5,7 +5,7 @@
 
 import { defined, repeat } from "@holdfast/core";
 import { createRuntime, systemClock, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";
-import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
+import { leaseOf, suspectsFile, type Database } from "@holdfast/place/project";
 import { isDebugged, type StoppableWork } from "./typing/stopper.ts";
 
 /** How often it is looked for sessions that another process left behind. */

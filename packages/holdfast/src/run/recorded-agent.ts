@@ -6,13 +6,13 @@ import type { Agent } from "@holdfast/runtime";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { walkUp } from "@holdfast/terminal/view/session-tree";
-import { findUnfinished, withReader, withReaderOf } from "../place/find-session.ts";
+import { findUnfinished, withReader, withReaderOf } from "@holdfast/place/find-session";
 import { agentSourceText, programOf } from "@holdfast/machine/agent-source";
 import type { AgentRecord } from "@holdfast/agents";
 import { agentOfFile, loadAgent, type LoadedAgent } from "./load-agent.ts";
 import { recordedRecord } from "./loading/recorded-record.ts";
-import { requireOwnDatabase } from "../place/own-database.ts";
-import type { Database } from "../place/project.ts";
+import { requireOwnDatabase } from "@holdfast/place/own-database";
+import type { Database } from "@holdfast/place/project";
 
 /** The session of the id that is given, or with `--last` the newest that has not ended. */
 export async function sessionOf(args: Arguments, database: Database): Promise<Session> {

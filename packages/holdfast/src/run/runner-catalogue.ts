@@ -11,7 +11,7 @@ import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { Agent } from "@holdfast/runtime";
 import type { LoadedAgent } from "./load-agent.ts";
-import type { FoundPolicy } from "../settings/runner-policy-file.ts";
+import type { FoundPolicy } from "@holdfast/place/settings/runner-policy-file";
 
 const MESSAGE_CHARS = 300;
 

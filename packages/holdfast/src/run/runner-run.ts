@@ -25,10 +25,10 @@ import type { AgentSearch } from "../agents/agent-places.ts";
 import { namedAgents } from "../agents/served/named-agents.ts";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "./runner/runner-executors.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
-import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
-import { readBounded } from "../settings/config.ts";
-import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
-import { findFleetMode, findMode, findStage, type Mode } from "../place/mode.ts";
+import { checkedUrl, checkToken, URL_DEFAULT } from "@holdfast/place/coordinator-access";
+import { readBounded } from "@holdfast/place/settings/config";
+import { readRunnerPolicy, type FoundPolicy, policyPath } from "@holdfast/place/settings/runner-policy-file";
+import { findFleetMode, findMode, findStage, type Mode } from "@holdfast/place/mode";
 import { isDebugged, StoppableWork, stopper, type Stoppable } from "./typing/stopper.ts";
 import { checkTrusted, isFolder } from "@holdfast/terminal/frame/given-file";
 import { readAll } from "@holdfast/terminal/frame/input";
@@ -40,11 +40,11 @@ import { loadAgents, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { withLogTimes } from "./log-times.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
-import { configFiles, findProject, findTraces } from "../place/project.ts";
+import { configFiles, findProject, findTraces } from "@holdfast/place/project";
 import { watchImports } from "../stack/process/imported-files.ts";
 import { KILL_AFTER_MS } from "../stack/process/stack-child.ts";
 import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
-import { wantedTracer } from "../wanted-tracer.ts";
+import { wantedTracer } from "@holdfast/place/settings/wanted-tracer";
 
 /** A coordinator's longest lease is a day, its longest poll half a minute. */
 const RENEW_SECONDS_MAX = 28_800;

@@ -24,11 +24,11 @@ import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/t
 import { StoppableWork, stopper } from "./typing/stopper.ts";
 import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";
-import { withOwnStorage } from "../place/own-database.ts";
+import { withOwnStorage } from "@holdfast/place/own-database";
 import { count, localTime, plainLine } from "@holdfast/terminal/frame/plain-text";
-import { findDatabase, findTraces, type Database } from "../place/project.ts";
+import { findDatabase, findTraces, type Database } from "@holdfast/place/project";
 import { LATE_MS, scheduleJson } from "@holdfast/terminal/view/schedule-text";
-import { wantedTracer } from "../wanted-tracer.ts";
+import { wantedTracer } from "@holdfast/place/settings/wanted-tracer";
 
 const MESSAGE_CHARS = 300;
 

@@ -12,9 +12,9 @@ import { toError, UsageError } from "@holdfast/core";
 import { readCron, systemClock, systemRandom } from "@holdfast/runtime";
 import { plainLine, quoted } from "@holdfast/terminal/frame/plain-text";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
-import { noteStack } from "../place/find-session.ts";
-import { findDatabase } from "../place/project.ts";
-import { projectStorage } from "../place/project-storage.ts";
+import { noteStack } from "@holdfast/place/find-session";
+import { findDatabase } from "@holdfast/place/project";
+import { projectStorage } from "@holdfast/place/project-storage";
 import { stopper } from "./typing/stopper.ts";
 
 const MESSAGE_CHARS = 500;

@@ -3,7 +3,7 @@
 
 import { RunService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
-import type { CoordinatorAccess } from "../place/coordinator-access.ts";
+import type { CoordinatorAccess } from "@holdfast/place/coordinator-access";
 
 const RUNS_MAX = 1_000;
 

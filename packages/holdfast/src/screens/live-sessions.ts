@@ -21,9 +21,9 @@ import {
 } from "@holdfast/proto/view";
 import type { Look } from "@holdfast/terminal/frame/command";
 import { age, count, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
-import type { Readers } from "../place/find-session.ts";
-import { findDriver } from "../place/project-storage.ts";
-import type { Database } from "../place/project.ts";
+import type { Readers } from "@holdfast/place/find-session";
+import { findDriver } from "@holdfast/place/project-storage";
+import type { Database } from "@holdfast/place/project";
 import {
   isIdleConversation,
   isOfAdapter,

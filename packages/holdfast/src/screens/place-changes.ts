@@ -8,9 +8,9 @@ import { repeat } from "@holdfast/core";
 import { SessionService } from "@holdfast/proto";
 import { systemClock } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
-import type { CoordinatorAccess } from "../place/coordinator-access.ts";
-import type { Database } from "../place/project.ts";
-import { projectStorage } from "../place/project-storage.ts";
+import type { CoordinatorAccess } from "@holdfast/place/coordinator-access";
+import type { Database } from "@holdfast/place/project";
+import { projectStorage } from "@holdfast/place/project-storage";
 
 const AGAIN_MS = 1_000;
 

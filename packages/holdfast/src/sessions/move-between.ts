@@ -4,10 +4,10 @@
 import { toHoldfastError } from "@holdfast/core";
 import { moveSession } from "@holdfast/runtime";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { findCoordinator } from "../place/coordinator-access.ts";
-import { findSession, withRemoteStorage, withStorage } from "../place/find-session.ts";
+import { findCoordinator } from "@holdfast/place/coordinator-access";
+import { findSession, withRemoteStorage, withStorage } from "@holdfast/place/find-session";
 import { plainLine, quoted } from "@holdfast/terminal/frame/plain-text";
-import { findLocalDatabase } from "../place/project.ts";
+import { findLocalDatabase } from "@holdfast/place/project";
 
 /** How the database here is named to a command that would otherwise ask the coordinator. */
 function hereFor(args: Arguments, io: Io): string {

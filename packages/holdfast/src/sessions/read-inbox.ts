@@ -3,7 +3,7 @@
 import { askedQuestions, defined, positionId, type Session, type StorageReader } from "@holdfast/core";
 import { principalOf, viewQuestion, type InboxItem } from "@holdfast/proto/view";
 import type { Io } from "@holdfast/terminal/frame/command";
-import type { Database } from "../place/project.ts";
+import type { Database } from "@holdfast/place/project";
 import { answerCommands, openQuestions, statusText } from "@holdfast/terminal/view/describe-session";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { walkUp } from "@holdfast/terminal/view/session-tree";

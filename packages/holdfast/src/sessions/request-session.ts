@@ -5,8 +5,8 @@ import { isEnded, type Session, type StorageReader } from "@holdfast/core";
 import { requestsOver, type SessionRequests } from "@holdfast/runtime";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { readBelow, walk, walkUp } from "@holdfast/terminal/view/session-tree";
-import { withSession, type Access } from "../place/find-session.ts";
-import type { Database } from "../place/project.ts";
+import { withSession, type Access } from "@holdfast/place/find-session";
+import type { Database } from "@holdfast/place/project";
 import { isIdle } from "./send-signal.ts";
 
 export interface Requests {

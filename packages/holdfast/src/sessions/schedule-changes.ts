@@ -26,10 +26,10 @@ import {
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
-import { noteStack, withReader, withSession, withStorage } from "../place/find-session.ts";
+import { noteStack, withReader, withSession, withStorage } from "@holdfast/place/find-session";
 import { readJson } from "@holdfast/terminal/frame/input";
 import { plainLine, zonedTime } from "@holdfast/terminal/frame/plain-text";
-import { findDatabase, placesOf, type Database } from "../place/project.ts";
+import { findDatabase, placesOf, type Database } from "@holdfast/place/project";
 import { loadStarted, readCall } from "../run/starting/prepare-start.ts";
 import { planStart } from "../run/starting/start-plan.ts";
 import { scheduleJson, whatItDoes } from "@holdfast/terminal/view/schedule-text";

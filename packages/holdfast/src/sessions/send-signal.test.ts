@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
-import type { Access } from "../place/find-session.ts";
+import type { Access } from "@holdfast/place/find-session";
 import { isIdle } from "./send-signal.ts";
 
 const creating = {

@@ -19,9 +19,9 @@ import {
 import { requestsOver, type SessionRequests } from "@holdfast/runtime";
 import { programOf } from "@holdfast/machine/agent-source";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { withSession, type Access } from "../place/find-session.ts";
-import { recordingAnswers } from "../place/answer-principals.ts";
-import { findDatabase } from "../place/project.ts";
+import { withSession, type Access } from "@holdfast/place/find-session";
+import { recordingAnswers } from "@holdfast/place/answer-principals";
+import { findDatabase } from "@holdfast/place/project";
 import { randomU32 } from "@holdfast/terminal/frame/random";
 
 export interface Sending {

@@ -12,7 +12,7 @@ import {
   stackPaths,
   type Component,
   type StackState,
-} from "../place/local-stack.ts";
+} from "@holdfast/place/local-stack";
 import { duration } from "@holdfast/terminal/frame/plain-text";
 import { endOfLog, followLog, lastLines } from "./log-reader.ts";
 import type { LogLine } from "./stack-log.ts";

@@ -14,7 +14,7 @@
 
 import { clearTimeout, setTimeout } from "node:timers";
 import { defined, toError } from "@holdfast/core";
-import type { ProcessState } from "../place/local-stack.ts";
+import type { ProcessState } from "@holdfast/place/local-stack";
 import { RestartPolicy } from "./restart-policy.ts";
 import type { StackChild } from "./process/stack-child.ts";
 

@@ -11,7 +11,7 @@ import { closeSync, fstatSync, lstatSync, renameSync, rmSync, writeSync } from "
 import { MIB } from "@holdfast/core";
 import { openPrivateAppend } from "@holdfast/system";
 import { plain } from "@holdfast/terminal/frame/plain-text";
-import { COMPONENTS, type Component } from "../place/local-stack.ts";
+import { COMPONENTS, type Component } from "@holdfast/place/local-stack";
 
 export interface LogLimits {
   readonly bytesMax: number;

@@ -3,7 +3,7 @@
 import { count, duration, localTime, table } from "@holdfast/terminal/frame/plain-text";
 import { programOf } from "@holdfast/machine/agent-source";
 import type { Io } from "@holdfast/terminal/frame/command";
-import type { StackPaths, StackState } from "../place/local-stack.ts";
+import type { StackPaths, StackState } from "@holdfast/place/local-stack";
 
 /** The banner: what runs, where its data is, and how to stop it. */
 export function reportStack(state: StackState, paths: StackPaths, io: Io): void {

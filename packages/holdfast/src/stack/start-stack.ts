@@ -40,9 +40,9 @@ import {
 } from "@holdfast/terminal/frame/command-error";
 import { duration } from "@holdfast/terminal/frame/plain-text";
 import { isFolder } from "@holdfast/terminal/frame/given-file";
-import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
-import { findFleetMode } from "../place/mode.ts";
-import { findProject } from "../place/project.ts";
+import { readStackState, stackPaths, type StackPaths, type StackState } from "@holdfast/place/local-stack";
+import { findFleetMode } from "@holdfast/place/mode";
+import { findProject } from "@holdfast/place/project";
 import { answerTo, StackSecrets, supplyByLauncher, type SecretsQuestion } from "./stack-secrets.ts";
 import { reportStack } from "./stack-text.ts";
 import { suppliedFor } from "@holdfast/terminal/secrets/agent-secrets";
@@ -50,7 +50,7 @@ import { StackLog } from "./stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 import { agentPlaces } from "../agents/agent-places.ts";
 import { filesOf, namedAgents } from "../agents/served/named-agents.ts";
-import { PORT } from "../place/coordinator-access.ts";
+import { PORT } from "@holdfast/place/coordinator-access";
 
 const LOCK_WATCH_MS = 250;
 /** A small space of young objects saves ten megabytes in each process of a stack that is mostly idle. */

@@ -2,7 +2,7 @@
 
 import { defined, toError } from "@holdfast/core";
 import { replacePrivate } from "@holdfast/system";
-import type { StackState, StackStatus } from "../place/local-stack.ts";
+import type { StackState, StackStatus } from "@holdfast/place/local-stack";
 
 export type StateChange = Partial<Omit<StackState, "problem">> & { readonly problem?: string | undefined };
 

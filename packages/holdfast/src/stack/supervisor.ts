@@ -21,7 +21,7 @@ import { defined, HoldfastError, toError, toHoldfastError } from "@holdfast/core
 import { programOf } from "@holdfast/machine/agent-source";
 import { endExecution, EXECUTION_MARKER, processIdentity, withHandedKeys } from "@holdfast/system";
 import type { Report } from "./process/supervisor-link.ts";
-import type { StackPaths, StackState } from "../place/local-stack.ts";
+import type { StackPaths, StackState } from "@holdfast/place/local-stack";
 import { FileWatch } from "./changed-files.ts";
 import { Keeper } from "./keeper.ts";
 import { StackAdmin } from "./stack-admin.ts";

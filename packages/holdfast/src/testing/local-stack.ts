@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import { startSession } from "./coordinator-client.ts";
-import type { StackState } from "../place/local-stack.ts";
+import type { StackState } from "@holdfast/place/local-stack";
 import type { Finished, Project } from "./holdfast-process.ts";
 
 /** Agents for the stack: each step of `steps` is a line of the project's file `ledger`, with the step and the process. */

@@ -20,7 +20,7 @@ import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
 import { PROJECT_FILES, type ProjectPath } from "@holdfast/agents";
 import { readCron } from "@holdfast/runtime";
 import { z } from "zod";
-import { checkConfig, type Config } from "../settings/config.ts";
+import { checkConfig, type Config } from "@holdfast/place/settings/config";
 
 export const FORMAT = "holdfast-config";
 export const VERSION = 1;

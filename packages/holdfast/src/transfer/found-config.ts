@@ -11,10 +11,10 @@ import { programOf } from "@holdfast/machine/agent-source";
 import type { RunnerPolicy } from "@holdfast/runner";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { readGiven } from "@holdfast/terminal/frame/given-file";
-import { withReader } from "../place/find-session.ts";
-import { findDatabase, findProject, type Database } from "../place/project.ts";
-import { readBounded, readConfig, userConfigFile, type Config } from "../settings/config.ts";
-import { policyPath, readRunnerPolicy } from "../settings/runner-policy-file.ts";
+import { withReader } from "@holdfast/place/find-session";
+import { findDatabase, findProject, type Database } from "@holdfast/place/project";
+import { readBounded, readConfig, userConfigFile, type Config } from "@holdfast/place/settings/config";
+import { policyPath, readRunnerPolicy } from "@holdfast/place/settings/runner-policy-file";
 import {
   FORMAT,
   hashOf,

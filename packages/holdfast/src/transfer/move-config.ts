@@ -11,7 +11,7 @@ import { readAll } from "@holdfast/terminal/frame/input";
 import { writeNewFile } from "@holdfast/terminal/frame/new-file";
 import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { canAsk } from "@holdfast/terminal/secrets/supplied-secrets";
-import { trustFileOf } from "../place/project.ts";
+import { trustFileOf } from "@holdfast/place/project";
 import { applyConfig } from "./apply-config.ts";
 import { changeLines, configChanges } from "./config-difference.ts";
 import {

@@ -4,8 +4,8 @@
 import { HoldfastError } from "@holdfast/core";
 import { parseArguments } from "@holdfast/terminal/frame/arguments";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../../place/project.ts";
-import { withSession } from "../../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withSession } from "@holdfast/place/find-session";
 import { dropFileSnapshots, idsBelow } from "./deleted-sessions.ts";
 
 /** @returns whether it is deleted: not where this process finds no such session, or may not delete it. */

@@ -17,8 +17,8 @@ import { makePrivateFolder } from "@holdfast/system";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { quoted } from "@holdfast/terminal/frame/plain-text";
-import { requireInProject } from "../../place/project.ts";
-import { showToGit } from "../../settings/git-ignore.ts";
+import { requireInProject } from "@holdfast/place/project";
+import { showToGit } from "@holdfast/place/settings/git-ignore";
 import { agentPlaces, shownPath } from "../agent-places.ts";
 import { fileText, warningsHere } from "../check-agents.ts";
 

@@ -20,7 +20,7 @@ import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 
 import { STOP_EXIT, type Arguments, type Io } from "@holdfast/terminal/frame/command";
-import { findCoordinator } from "../../place/coordinator-access.ts";
+import { findCoordinator } from "@holdfast/place/coordinator-access";
 import { stopper } from "../../run/typing/stopper.ts";
 
 /** @returns the exit code. */

@@ -3,8 +3,8 @@ import { refuse } from "@holdfast/terminal/frame/arguments";
 import { SESSION_OR_LAST, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { answerQuestion, questionIn } from "../../sessions/answer-question.ts";
 import { readJson } from "@holdfast/terminal/frame/input";
-import { findDatabase } from "../../place/project.ts";
-import { withReader } from "../../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withReader } from "@holdfast/place/find-session";
 
 export const approve: Command = {
   name: "approve",

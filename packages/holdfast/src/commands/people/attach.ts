@@ -1,9 +1,9 @@
 import { isEnded } from "@holdfast/core";
 import { SESSION_OR_LAST, VERBOSE_OPTION, type Command } from "@holdfast/terminal/frame/command";
 import { showEndedBefore } from "@holdfast/terminal/view/session-end";
-import { findPlace } from "../../place/find-session.ts";
-import { findDatabase } from "../../place/project.ts";
-import { isRunElsewhere } from "../../place/project-storage.ts";
+import { findPlace } from "@holdfast/place/find-session";
+import { findDatabase } from "@holdfast/place/project";
+import { isRunElsewhere } from "@holdfast/place/project-storage";
 import { noProcess } from "../../run/drive/report-outcome.ts";
 import { sessionOf } from "../../run/recorded-agent.ts";
 import { follow } from "../../run/starting/start.ts";

@@ -1,8 +1,8 @@
 import { NotFoundError } from "@holdfast/core";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
-import { withReaderOf } from "../../place/find-session.ts";
-import { findDatabase } from "../../place/project.ts";
+import { withReaderOf } from "@holdfast/place/find-session";
+import { findDatabase } from "@holdfast/place/project";
 import { messageSignal, sendMessage } from "../../sessions/steer/send-message.ts";
 
 export const message: Command = {

@@ -1,8 +1,8 @@
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import type { Command } from "@holdfast/terminal/frame/command";
 import { listRules, listSessionRules, revokeRules } from "../../agents/kept-rules.ts";
-import { findDatabase } from "../../place/project.ts";
-import { withReaderOf } from "../../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withReaderOf } from "@holdfast/place/find-session";
 
 export const rules: Command = {
   name: "rules",

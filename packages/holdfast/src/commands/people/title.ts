@@ -1,6 +1,6 @@
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
-import { withReaderOf } from "../../place/find-session.ts";
-import { findDatabase } from "../../place/project.ts";
+import { withReaderOf } from "@holdfast/place/find-session";
+import { findDatabase } from "@holdfast/place/project";
 import { withRequests } from "../../sessions/request-session.ts";
 
 export const title: Command = {

@@ -1,7 +1,7 @@
 import { limitOf } from "@holdfast/terminal/frame/arguments";
 import type { Command, Io } from "@holdfast/terminal/frame/command";
-import { withReaders } from "../../place/find-session.ts";
-import { findDatabase, placesOf } from "../../place/project.ts";
+import { withReaders } from "@holdfast/place/find-session";
+import { findDatabase, placesOf } from "@holdfast/place/project";
 import { CostReader } from "@holdfast/terminal/view/session-cost";
 import { liveJson, type LivePage, liveSummary, readLive, topLines } from "../../screens/live-sessions.ts";
 import { isAtTerminal } from "@holdfast/terminal/frame/terminal-screen";

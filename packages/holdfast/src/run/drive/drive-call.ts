@@ -5,9 +5,9 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { graceOf } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { findTraces, trustFileOf } from "../../place/project.ts";
+import { findTraces, trustFileOf } from "@holdfast/place/project";
 import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
-import { wantedTracer } from "../../wanted-tracer.ts";
+import { wantedTracer } from "@holdfast/place/settings/wanted-tracer";
 import { drive, type DriveOptions } from "./drive.ts";
 import { parksOf } from "./parks.ts";
 

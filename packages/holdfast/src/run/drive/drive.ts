@@ -44,9 +44,9 @@ import {
 } from "@holdfast/runtime";
 import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
-import { withOwnStorage } from "../../place/own-database.ts";
-import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
-import { recordingAnswers } from "../../place/answer-principals.ts";
+import { withOwnStorage } from "@holdfast/place/own-database";
+import { leaseOf, suspectsFile, type Database } from "@holdfast/place/project";
+import { recordingAnswers } from "@holdfast/place/answer-principals";
 import { keepingShown, ShownQuestions } from "../typing/shown-questions.ts";
 import { StdinListener } from "../typing/stdin-listener.ts";
 import { isDebugged, StoppableWork, stopper } from "../typing/stopper.ts";
@@ -101,7 +101,7 @@ export interface DriveChat extends SessionInput {
 /** Reads what a person types, and sends it to the session while that is there. */
 type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
-const coordinatorCall = () => import("../../place/coordinator-call.ts");
+const coordinatorCall = () => import("@holdfast/place/coordinator-call");
 const NAME_CHARS = 100;
 /** How often it is looked whether somebody still runs what runs elsewhere. */
 const TAKE_MS = 1_000;

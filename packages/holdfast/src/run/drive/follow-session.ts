@@ -8,7 +8,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/core";
 import { createClient } from "@holdfast/client";
-import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
+import type { CoordinatorAccess } from "@holdfast/place/coordinator-access";
 
 const GRACE_MS = 250;
 

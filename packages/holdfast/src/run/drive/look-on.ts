@@ -3,8 +3,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Session } from "@holdfast/core";
 import { leftAs } from "@holdfast/runtime";
-import { isRunElsewhere } from "../../place/project-storage.ts";
-import type { Database } from "../../place/project.ts";
+import { isRunElsewhere } from "@holdfast/place/project-storage";
+import type { Database } from "@holdfast/place/project";
 import type { Outcome } from "./report-outcome.ts";
 
 /** How often it is looked, where nothing tells of a change. */

@@ -4,7 +4,7 @@
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import { type Agent, leftAs, sessionPaused, type Settled } from "@holdfast/runtime";
 import { STOP_EXIT, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
-import type { Database } from "../../place/project.ts";
+import type { Database } from "@holdfast/place/project";
 import { accountText } from "@holdfast/terminal/view/budget-text";
 import { isAuthorsFault, messageCommands } from "@holdfast/terminal/view/describe-session";
 import type { LiveView } from "@holdfast/terminal/view/work/live-view";

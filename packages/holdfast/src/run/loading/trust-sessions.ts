@@ -5,9 +5,9 @@ import { createInterface } from "node:readline";
 import { HoldfastError, isEnded, NotFoundError, type Session, type StorageReader } from "@holdfast/core";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
-import { isOwnDatabase } from "../../place/own-database.ts";
-import { newestFirst, withReader } from "../../place/find-session.ts";
-import { findLocalDatabase } from "../../place/project.ts";
+import { isOwnDatabase } from "@holdfast/place/own-database";
+import { newestFirst, withReader } from "@holdfast/place/find-session";
+import { findLocalDatabase } from "@holdfast/place/project";
 import { canAsk } from "@holdfast/terminal/secrets/supplied-secrets";
 import { recordedRecord } from "./recorded-record.ts";
 

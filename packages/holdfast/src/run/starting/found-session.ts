@@ -11,8 +11,8 @@ import {
   placeOfExact,
   placeOfNewest,
   withReader,
-} from "../../place/find-session.ts";
-import type { Database } from "../../place/project.ts";
+} from "@holdfast/place/find-session";
+import type { Database } from "@holdfast/place/project";
 import type { LoadedAgent } from "../load-agent.ts";
 
 /** The session and its place; the given database where no session is continued. */

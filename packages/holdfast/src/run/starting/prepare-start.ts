@@ -8,7 +8,7 @@ import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { readInput } from "@holdfast/terminal/frame/input";
 import { randomU32 } from "@holdfast/terminal/frame/random";
 import { agentPlaces, shownPath } from "../../agents/agent-places.ts";
-import { findStrictBounds } from "../../place/project.ts";
+import { findStrictBounds } from "@holdfast/place/project";
 import { refuseSecondStdin } from "@holdfast/terminal/secrets/agent-secrets";
 import { loadAgent, type LoadedAgent } from "../load-agent.ts";
 import { profileIn, wishOf, type StartFacts } from "./start-plan.ts";

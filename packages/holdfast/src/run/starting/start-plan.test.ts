@@ -4,8 +4,8 @@ import { defineAgent } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Arguments } from "@holdfast/terminal/frame/command";
-import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
-import type { Database, StackDatabase } from "../../place/project.ts";
+import type { CoordinatorAccess } from "@holdfast/place/coordinator-access";
+import type { Database, StackDatabase } from "@holdfast/place/project";
 import type { LoadedAgent } from "../load-agent.ts";
 import { planStart, wishOf, type StartFacts, type StartPlan } from "./start-plan.ts";
 

@@ -3,8 +3,8 @@
 import { defined, isEnded } from "@holdfast/core";
 import { requestsOver } from "@holdfast/runtime";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { findDatabase } from "../../place/project.ts";
-import { withSession } from "../../place/find-session.ts";
+import { findDatabase } from "@holdfast/place/project";
+import { withSession } from "@holdfast/place/find-session";
 import { cleanUp } from "../../run/clean-up.ts";
 import { isIdle } from "../send-signal.ts";
 

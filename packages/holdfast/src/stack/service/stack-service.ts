@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { ConflictError, HoldfastError } from "@holdfast/core";
 import { keyVariables, makePrivateFolder, replacePrivate, tryProgram } from "@holdfast/system";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { findRunningStack } from "../../place/local-stack.ts";
+import { findRunningStack } from "@holdfast/place/local-stack";
 import { openSecretPlaces } from "@holdfast/terminal/secrets/supplied-secrets";
 import { planOf, startWords } from "../start-stack.ts";
 import type { StackPlan } from "../supervisor.ts";

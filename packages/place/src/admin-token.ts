@@ -11,7 +11,7 @@ import { join } from "node:path";
 import type { Coordinator } from "@holdfast/coordinator";
 import { HoldfastError } from "@holdfast/core";
 import { createPrivate, replacePrivate } from "@holdfast/system";
-import { readBounded } from "../settings/config.ts";
+import { readBounded } from "./settings/config.ts";
 
 const FILE = "admin-token";
 

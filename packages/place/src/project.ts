@@ -16,15 +16,15 @@ import { HoldfastError } from "@holdfast/core";
 import { isRunning, makePrivateFolder, dataFolder } from "@holdfast/system";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { adminTokenFile, readToken } from "./admin-token.ts";
-import { readConfig, userConfigFile, type Config } from "../settings/config.ts";
-import { markOf, type Mark } from "../settings/database-mark.ts";
-import { SETTING_RULES } from "../settings/setting-trust.ts";
+import { readConfig, userConfigFile, type Config } from "./settings/config.ts";
+import { markOf, type Mark } from "./settings/database-mark.ts";
+import { SETTING_RULES } from "./settings/setting-trust.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
 import { isFolder } from "@holdfast/terminal/frame/given-file";
-import { hideFromGit } from "../settings/git-ignore.ts";
+import { hideFromGit } from "./settings/git-ignore.ts";
 import { readStackState, stackPaths, type StackState } from "./local-stack.ts";
 import type { Origin } from "@holdfast/terminal/frame/origin";
-import type { WantedTraces } from "../wanted-tracer.ts";
+import type { WantedTraces } from "./settings/wanted-tracer.ts";
 
 export interface Database {
   readonly path: string;

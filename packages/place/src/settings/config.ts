@@ -1,4 +1,4 @@
-// The schema of configuration files (`CONFIG_SCHEMA`), and reading them. `place/project.ts` decides
+// The schema of configuration files (`CONFIG_SCHEMA`), and reading them. `project.ts` decides
 // which file counts first.
 //
 //   - The schema is the only list of settings: a key that it does not have is refused, and
