@@ -76,6 +76,8 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   "local logs": "behaviour/local-stack",
   "local logs --component": "behaviour/local-stack",
   "local logs --follow": "behaviour/local-stack",
+  "local disable": "behaviour/local-service",
+  "local enable": "behaviour/local-service",
   "local start": "behaviour/given-keys",
   "local start --agents": "behaviour/given-keys",
   "local start --agents --port": "behaviour/given-keys",
