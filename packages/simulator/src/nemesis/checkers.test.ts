@@ -59,7 +59,7 @@ const WELL: Observed = {
     effect(1_300, "beat"),
     effect(8_100, "begin", { runner: "b", pid: 2, attempt: 2 }),
     effect(8_300, "end", { runner: "b", pid: 2, attempt: 2 }),
-    ...[1, 2].map((attempt) =>
+    ...[1, 2, 3].map((attempt) =>
       effect(9_000 + attempt, "begin", { name: "limited", runner: "b", taskId: "walk-9", attempt }),
     ),
   ],
@@ -92,10 +92,10 @@ const WELL: Observed = {
     },
   ],
   batches: [
-    { at: 1_050, sessionId: "walk", seq: 0, count: 2, token: 1, asked: [0], done: [] },
-    { at: 8_400, sessionId: "walk", seq: 2, count: 1, token: 2, asked: [], done: [0] },
-    { at: 1_050, sessionId: "pay", seq: 0, count: 2, token: 3, asked: [3], done: [] },
-    { at: 9_050, sessionId: "pay", seq: 2, count: 1, token: 4, asked: [], done: [3] },
+    { at: 1_050, sessionId: "walk", seq: 0, count: 2, token: 1, asked: [0], done: [], handedOver: [] },
+    { at: 8_400, sessionId: "walk", seq: 2, count: 1, token: 2, asked: [], done: [0], handedOver: [9] },
+    { at: 1_050, sessionId: "pay", seq: 0, count: 2, token: 3, asked: [3], done: [], handedOver: [] },
+    { at: 9_050, sessionId: "pay", seq: 2, count: 1, token: 4, asked: [], done: [3], handedOver: [] },
   ],
   sightings: [
     { at: 1_200, pid: 11, runner: "a", runnerPid: 1, sessionId: "walk" },
@@ -161,7 +161,7 @@ const PLANTED: Readonly<Record<string, Readonly<Record<string, Partial<Observed>
     "once too often": {
       effects: [
         ...WELL.effects,
-        effect(9_003, "begin", { name: "limited", runner: "b", taskId: "walk-9", attempt: 3 }),
+        effect(9_003, "begin", { name: "limited", runner: "b", taskId: "walk-9", attempt: 4 }),
       ],
     },
   },

@@ -188,14 +188,18 @@ function committedIsNotRepeated({ batches, effects }: Observed): string[] {
     );
 }
 
-function attemptsAreLimited({ effects }: Observed): string[] {
+/** H8. An attempt that was handed over counts toward no limit (decision 83). */
+function attemptsAreLimited({ effects, batches }: Observed): string[] {
   const begun = effects.filter(({ phase, name }) => phase === "begin" && name === "limited");
-  return [...Map.groupBy(begun, ({ taskId }) => taskId)]
-    .filter(([, attempts]) => attempts.length > ATTEMPTS_MAX)
-    .map(
-      ([taskId, attempts]) =>
-        `${taskId} was begun ${attempts.length} times, and may be ${ATTEMPTS_MAX} times`,
-    );
+  const handedOver = batches.flatMap(({ sessionId, handedOver: tasks }) =>
+    tasks.map((task) => `${sessionId}-${task}`),
+  );
+  return [...Map.groupBy(begun, ({ taskId }) => taskId)].flatMap(([taskId, attempts]) => {
+    const most = ATTEMPTS_MAX + handedOver.filter((task) => task === taskId).length;
+    return attempts.length > most
+      ? [`${taskId} was begun ${attempts.length} times, and may be ${most} times`]
+      : [];
+  });
 }
 
 /**

@@ -99,16 +99,20 @@ export async function allSessions({ reader }: Readable): Promise<readonly Sessio
 interface TasksOf {
   readonly asked: ReadonlyMap<number, number>;
   readonly done: ReadonlyMap<number, number>;
+  readonly handedOver: ReadonlyMap<number, number>;
 }
 
 function tasksOf(records: readonly JournalRecord[]): TasksOf {
   const asked = new Map<number, number>();
   const done = new Map<number, number>();
+  const handedOver = new Map<number, number>();
   for (const record of records) {
     if (record.type === "schedule_task") asked.set(record.seq, record.id);
     if (record.type === "task_completed" || record.type === "task_failed") done.set(record.seq, record.task);
+    if (record.type === "attempt_failed" && record.handedOver === "running")
+      handedOver.set(record.seq, record.task);
   }
-  return { asked, done };
+  return { asked, done, handedOver };
 }
 
 export function finalOf(session: Session, records: readonly JournalRecord[] | undefined): FinalSession {
@@ -160,5 +164,6 @@ function batchOf(row: Row, offset: number, tasks: ReadonlyMap<string, TasksOf>):
     token: Number(row["token"]),
     asked: within(own?.asked),
     done: within(own?.done),
+    handedOver: within(own?.handedOver),
   };
 }

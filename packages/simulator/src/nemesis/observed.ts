@@ -75,6 +75,8 @@ export interface Batch {
   readonly asked: readonly number[];
   /** Tasks whose outcome is in it. */
   readonly done: readonly number[];
+  /** Tasks of which a process that stopped in order handed a running attempt over. */
+  readonly handedOver: readonly number[];
 }
 
 /** A process that a task had started, seen alive. */
