@@ -33,8 +33,8 @@ export function awkCheck(schema: JsonSchema, parameters: readonly Parameter[]): 
     const { functions, constants, root } = new AwkSchema(schema).translate();
     const kinds = parameters.flatMap(({ name, type, isRequired }) => [
       `KIND[${text(name)}] = ${text(type)}`,
-      // A switch that is not there is off.
-      ...(isRequired && type === "switch" ? [`NEEDED[${text(name)}]`] : []),
+      // A switch that is not there is off. The emulated shell has only the elements that were assigned.
+      ...(isRequired && type === "switch" ? [`NEEDED[${text(name)}] = 1`] : []),
     ]);
     const begin = [
       'WIDE = (length("é") == 1)',
