@@ -163,3 +163,8 @@ export class WatchdogMemory {
     return this.#text(at, length).split("\n").slice(0, -1);
   }
 }
+
+/** Milliseconds by a clock that all threads of a process share. */
+export function threadTime(): bigint {
+  return process.hrtime.bigint() / 1_000_000n;
+}

@@ -1,14 +1,13 @@
 // The watchdog's own thread. It shares memory with the process it watches, and receives the list of its
 // claims.
+//
+// Each process starts such a thread, so it loads little. The code that ends a stuck process is loaded then.
 
-import { writeSync } from "node:fs";
-import { Session } from "node:inspector";
-import { clearInterval, setInterval, setTimeout } from "node:timers";
+import { clearInterval, setInterval } from "node:timers";
 import { parentPort, workerData } from "node:worker_threads";
-import { lineOf, type RenewInThread } from "@holdfast/core";
-import { killStartedBy } from "@holdfast/system";
-import { accuse, threadTime, type HeldClaims, type WatchdogThreadData } from "./watchdog.ts";
-import { WatchdogMemory } from "./watchdog-memory.ts";
+import type { RenewInThread } from "@holdfast/core";
+import type { HeldClaims, WatchdogThreadData } from "./watchdog.ts";
+import { threadTime, WatchdogMemory } from "./watchdog-memory.ts";
 import { BlockedRenewal } from "./blocked-renewal.ts";
 
 const { shared, sliceMs, stepBlocksMs, path, pid } = workerData as WatchdogThreadData;
@@ -22,8 +21,6 @@ const renewal = new BlockedRenewal({
 });
 parentPort?.on("message", (held: HeldClaims) => renewal.receive(held));
 
-/** How long a process that is stuck may take to say where. */
-const PAUSE_MS = 1_000;
 /** A process that has not let go of its leases this long after the announced time is stuck. */
 const OVERDUE_MS = 750;
 const LOOK_MS = Math.max(10, sliceMs / 10);
@@ -59,65 +56,9 @@ function look(): void {
   clearInterval(looking);
   // Read the names now: if the slice ends after all, the next one writes other names.
   const sessionIds = isSliceStuck || now - openSince >= OVERDUE_MS ? memory.sliceMembers : [];
-  const busy: Busy = { sessionIds, step: sessionIds.length === 0 ? renewal.blockedBy : undefined };
+  const step = sessionIds.length === 0 ? renewal.blockedBy : undefined;
   const howLong = isSliceStuck ? `for more than ${sliceMs} ms` : renewal.blockedText(now);
-  whereStuck((place) => end(busy, place, howLong));
-}
-
-/** Sessions of a slice, or a step, that kept the process busy. */
-interface Busy {
-  readonly sessionIds: readonly string[];
-  readonly step: string | undefined;
-}
-
-/**
- * Ask V8 to pause the process, which works in the middle of a loop, and answer with the author's line there.
- * The answer comes once and soon, even without a line, as a process that is stuck must end.
- */
-function whereStuck(answer: (place: string | undefined) => void): void {
-  let isAnswered = false;
-  const answerOnce = (place: string | undefined): void => {
-    if (isAnswered) return;
-    isAnswered = true;
-    answer(place);
-  };
-  setTimeout(() => answerOnce(undefined), PAUSE_MS);
-  try {
-    const urls = new Map<string, string>();
-    const session = new Session();
-    session.connectToMainThread();
-    session.on("Debugger.scriptParsed", ({ params }) => void urls.set(params.scriptId, params.url));
-    session.on("Debugger.paused", ({ params }) => {
-      const frames = params.callFrames.map(({ location: { scriptId, lineNumber, columnNumber = 0 } }) => {
-        return `    at ${urls.get(scriptId) ?? ""}:${lineNumber + 1}:${columnNumber + 1}`;
-      });
-      answerOnce(lineOf(Object.assign(new Error(), { stack: frames.join("\n") })));
-    });
-    session.post("Debugger.enable", () => session.post("Debugger.pause"));
-  } catch {
-    answerOnce(undefined);
-  }
-}
-
-function end({ sessionIds, step }: Busy, place: string | undefined, howLong: string): void {
-  killStartedBy(pid); // watchdog-5.
-  try {
-    if (path !== undefined && sessionIds.length > 0) accuse(path, sessionIds, place);
-  } catch {
-    // The names could not be written, so no session is accused; the process must end all the same.
-  }
-  const [only, ...others] = sessionIds;
-  const sessions = others.length === 0 ? `session ${only}` : `one of ${sessionIds.length} sessions`;
-  const who = only === undefined ? (step ?? "something") : sessions;
-  // Standard error directly: the process's own streams belong to the thread that is stuck.
-  writeSync(
-    2,
-    `error[E_AGENT_BUSY]: ${who} kept the process busy ${howLong} without awaiting\n` +
-      (place === undefined ? "" : `  at: ${place}\n`) +
-      `  expected: agents that compute only briefly between two awaits, and steps that block for less than their time-out, or ` +
-      `${stepBlocksMs / 1_000} s\n` +
-      `  fix: await the work, in a process of its own or in a task with \`inThread\`; nothing committed is lost, and \`holdfast resume\`, or another ` +
-      `runner, resumes the session\n`,
-  );
-  process.kill(pid, "SIGKILL");
+  import("./watchdog-end.ts")
+    .then(({ endStuck }) => endStuck({ sessionIds, step, howLong, stepBlocksMs, path, pid }))
+    .catch(() => process.kill(pid, "SIGKILL")); // It may fail before the process ends.
 }

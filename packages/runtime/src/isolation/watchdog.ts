@@ -28,7 +28,7 @@ import { LIMITS, type ThreadRenewal } from "@holdfast/core";
 import { makePrivateFolder, ownFile, replacePrivate } from "@holdfast/system";
 import type { SliceMember, SliceObserver } from "../loop/slice-loop.ts";
 import type { StepObserver } from "../loop/step-observer.ts";
-import { WatchdogMemory } from "./watchdog-memory.ts";
+import { threadTime, WatchdogMemory } from "./watchdog-memory.ts";
 
 /** The claims of a process, for its thread (watchdog-7). */
 export interface HeldClaims {
@@ -182,11 +182,6 @@ export function accuse(path: string, sessionIds: readonly string[], place: strin
     ...(only !== undefined && others.length === 0 && place !== undefined ? { [only]: place } : {}),
   };
   writeSuspects(path, { suspects: [...suspects], charged: [...charged], places });
-}
-
-/** Milliseconds by a clock that all threads of a process share. */
-export function threadTime(): bigint {
-  return process.hrtime.bigint() / 1_000_000n;
 }
 
 const NOBODY: Suspects = { suspects: [], charged: [], places: {} };
