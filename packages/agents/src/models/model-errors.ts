@@ -99,11 +99,14 @@ export function outage({ message }: HoldfastError, model: string): PauseError {
 }
 
 function keyRefused({ model, keyVariable }: ErrorSource, status: number): HoldfastError {
-  const named =
-    keyVariable === undefined ? "the server wants a key" : `the key in ${keyVariable} was refused`;
-  const variable = keyVariable ?? "OPENAI_API_KEY";
-  return new PauseError("model_auth", `${model}: ${named} (${status}). Set ${variable} to a valid key`, {
-    fix: `set ${variable} to a valid key of this provider`,
+  const name = keyVariable ?? "OPENAI_API_KEY";
+  const what = keyVariable === undefined ? "the server wants a key" : `the key in ${name} was refused`;
+  // The process has the key, and does not know from where.
+  const fix =
+    `replace the key where it comes from: ${name} in the environment of the command that runs the session, else the ` +
+    `stored secret with \`holdfast secret set ${name}\`; a local stack or a runner takes it when it starts`;
+  return new PauseError("model_auth", `${model}: ${what} (${status})`, {
+    fix,
     pause: { reason: "auth_required" },
   });
 }

@@ -40,9 +40,9 @@ function keysSent(): readonly unknown[] {
   return project.server.requests.map(({ headers }) => headers["x-api-key"]);
 }
 
-async function store(): Promise<void> {
+async function store(value = scan.secret): Promise<void> {
   const set = ["secret", "set", "ANTHROPIC_API_KEY", "--to", "file"];
-  const { code, stderr } = await project.start(set, { stdin: scan.secret, env }).finished;
+  const { code, stderr } = await project.start(set, { stdin: value, env }).finished;
   expect(code, stderr).toBe(0);
 }
 
@@ -101,6 +101,24 @@ describe("a call of the model has its key", () => {
     const { code, stdout, stderr } = await project.finish(["resume", "s"], { env });
     expect([code, stdout], stderr).toEqual([0, "Done.\n"]);
     expect(keysSent()).toEqual([scan.secret]);
+  });
+
+  // In processes of their own, as a person calls them.
+  test("which replaced a stored one that the server refused, as the advice says", async () => {
+    const call = (...args: string[]) => project.start(args, { env, stdin: "" }).finished;
+    const refused = "sk-ant-test-refused-0123456789";
+    project.server.setFaults(({ headers }) =>
+      headers["x-api-key"] === refused ? { type: "unauthorized" } : undefined,
+    );
+    await store(refused);
+    const paused = await call("run", "named.md", "Hi.", "--session", "s");
+    expect(paused.code, paused.stderr).toBe(5);
+    expect(paused.stderr).toContain("the key in ANTHROPIC_API_KEY was refused (401)");
+    expect(paused.stderr).toContain("`holdfast secret set ANTHROPIC_API_KEY`");
+    expect((await call("doctor", "--json")).stdout).toContain("secret set ANTHROPIC_API_KEY");
+    await store();
+    const { code, stdout, stderr } = await call("resume", "s");
+    expect([code, stdout], stderr).toEqual([0, "Done.\n"]);
   });
 
   test("which the local stack was given, stored or typed at its start", ofCampaign, async () => {

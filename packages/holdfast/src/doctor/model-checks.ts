@@ -112,15 +112,17 @@ async function reachProvider(
     headers: value === undefined ? {} : headers(value),
     ms: isLoopback(hostname) ? LOCAL_MS : ONLINE_MS,
   });
-  return reachedBy(known, answer, key);
+  const replace = place === "keychain" || place === "file" ? io.call(`secret set ${key}`, "") : undefined;
+  return reachedBy(known, answer, replace ?? `set ${key} to a valid key in the environment`);
 }
 
-function reachedBy(known: string, answer: Answer, key: string): Reached {
+/** @param keyFix how a person replaces a key that is refused. */
+function reachedBy(known: string, answer: Answer, keyFix: string): Reached {
   if (answer.status === "silent")
     return { text: `${known}: ${answer.reason}`, isUsable: false, fix: "check the network and the address" };
   const { code } = answer;
   if (code === 401 || code === 403)
-    return { text: `${known}: refuses the key`, isUsable: false, fix: `set ${key} to a valid key` };
+    return { text: `${known}: refuses the key`, isUsable: false, fix: keyFix };
   return code < 400
     ? { text: `${known}: answers`, isUsable: true }
     : { text: `${known}: HTTP ${code}`, isUsable: false, fix: "check the address" };
