@@ -112,7 +112,7 @@ test(
   },
 );
 
-test("chat is a conversation with the program, one process for each turn", ofCampaign, async () => {
+test("chat is a conversation with one process of the program", ofCampaign, async () => {
   const chat = project.start(["chat", "claude-code", "--session", "s"], {
     stdin: "write:a.txt\nwrite:b.txt\n",
     env: { PATH: `${project.path("bin")}:${process.env["PATH"] ?? ""}` },
@@ -120,7 +120,7 @@ test("chat is a conversation with the program, one process for each turn", ofCam
   const { code, stdout, stderr } = await chat.finished;
   expect(code, stderr).toBe(0);
   expect(stdout).toBe("Done: write:a.txt\nDone: write:b.txt\n");
-  expect(project.starts().map(({ args }) => args.at(-2))).toEqual(["--session-id", "--resume"]);
+  expect(project.starts().map(({ args }) => args.at(-2))).toEqual(["--session-id"]);
 });
 
 test("a second process that resumes a session starts no second program", ofCampaign, async () => {
@@ -190,7 +190,7 @@ describe("a cut-off turn", () => {
       const reported = new Set<string>();
       for (let kills = 0; kills < KILLS; kills++) {
         const running = start(command);
-        await running.says("claude-code:turn");
+        await running.says("▸ Run step");
         await delay(Math.random() * 600);
         running.kill("SIGKILL");
         await running.finished;
