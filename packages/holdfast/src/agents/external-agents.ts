@@ -27,8 +27,9 @@ export async function loadExternalAgent(
 ): Promise<Agent> {
   const place = { places: agentPlaces(io), folder: io.cwd };
   const chosen = profile === undefined ? undefined : chosenByProfile(profile, name, place);
-  if (!isContinued) await protocolOf(name, place).find(chosen);
-  return (await thisMachine(io).programs()).agent(name, place);
+  const programs = await thisMachine(io).programs();
+  if (!isContinued) await programs.check(name, place, chosen);
+  return programs.agent(name, place);
 }
 
 export interface ExternalProgram {

@@ -38,6 +38,7 @@ export interface ExternalPlace {
 }
 
 interface ExternalParts {
+  readonly protocol: ExternalAgentProtocol;
   readonly projectRules: ProjectRules;
   readonly deleteSession: ((sessionId: string) => Promise<boolean>) | undefined;
   /** Called with the agent before the agents that it may start are made: they may start each other. */
@@ -49,14 +50,14 @@ interface ExternalParts {
 export function externalAgentOf(
   name: string,
   place: ExternalPlace,
-  { projectRules, deleteSession, made, startable }: ExternalParts,
+  { protocol, projectRules, deleteSession, made, startable }: ExternalParts,
 ): Agent {
   const { places, folder } = place;
   const { agents: own, deletesSessions } =
     readProfileAgents(places).find((file) => file.name === name)?.profile ?? {};
   const mayDelete = deleteSession !== undefined && (own === undefined || deletesSessions === true);
   const agents: Agent[] = [];
-  const agent = externalAgent(protocolOf(name, place), {
+  const agent = externalAgent(protocol, {
     folder,
     permissionModes: permissionModesOf(name),
     projectRules,

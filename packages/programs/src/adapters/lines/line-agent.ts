@@ -45,7 +45,7 @@ import type { DialogueTurn, MakeDialogue, ToolFile } from "./line-dialogue.ts";
 import { LineProgram, STOP_LIMITS, type StopLimits } from "./line-program.ts";
 import { LineTurn } from "./line-turn.ts";
 import { LineWire } from "./line-wire.ts";
-import { ProgramHelp } from "./program-help.ts";
+import { ProgramAnswers } from "../../session/program/program-answers.ts";
 
 /** The output that is kept for errors. */
 const OUTPUT_BYTES = 128 * 1024;
@@ -148,7 +148,7 @@ export class LineAgent implements ExternalAgentProtocol {
   readonly #folder: string;
   readonly #stopLimits: StopLimits | undefined;
   readonly #supervisor: ProcessSupervisor;
-  readonly #help: ProgramHelp;
+  readonly #answers: ProgramAnswers;
   readonly #kept = new KeptPrograms<LineProgram>(KEPT_MAX);
 
   constructor({ facts, environment = hostEnvironment, folder, stopLimits }: LineAgentOptions) {
@@ -159,7 +159,7 @@ export class LineAgent implements ExternalAgentProtocol {
     this.#folder = folder;
     this.#stopLimits = stopLimits;
     this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
-    this.#help = new ProgramHelp(this.#supervisor);
+    this.#answers = new ProgramAnswers(this.#supervisor);
     const { recordedCalls } = facts;
     if (recordedCalls !== undefined)
       this.recordedCalls = (lines, from, chosen) => recordedCalls(lines, from, this.#unpriced(chosen));
@@ -174,7 +174,7 @@ export class LineAgent implements ExternalAgentProtocol {
   find(chosen?: ChosenProgram): Promise<{ readonly program: string; readonly version: string }> {
     const wanted = chosenProgram(this.#facts.program, chosen);
     const env = withoutKeysOf(this.#env(chosen), [...this.keys, ...(chosen?.keys ?? [])]);
-    return findProgram(wanted, this.#supervisor, env, this.#folder);
+    return findProgram(wanted, this.#answers, env, this.#folder);
   }
 
   locate(chosen?: ChosenProgram): string {
@@ -298,7 +298,8 @@ export class LineAgent implements ExternalAgentProtocol {
     const args = await argumentsOf(turn, {
       isResumed: opening.resumedId !== null,
       toolFile: file?.path,
-      help: () => this.#help.of(intent.program, { env, cwd: intent.folder }),
+      help: async () =>
+        (await this.#answers.of(intent.program, "--help", { env, cwd: intent.folder })).stdout,
     });
     const process = await this.#supervisor.start({
       argv: enclose([intent.program, ...(set?.args ?? []), ...args], env, [

@@ -28,6 +28,7 @@ import type {
   ExternalTurn,
 } from "../../session/external-agent-protocol.ts";
 import { findProgram, locateProgram } from "../../session/program/find-program.ts";
+import { ProgramAnswers } from "../../session/program/program-answers.ts";
 import { fieldsOf, recordedResult, type Fields } from "../../session/fields.ts";
 import { TAKES_NO_MESSAGE, unknownSession } from "../../session/program/agent-turn.ts";
 import { askSession, RemoteTurn, type RemoteTalk } from "../remote/remote-turn.ts";
@@ -64,6 +65,7 @@ const CALL_MS = 6 * HOUR_MS;
 export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtocol {
   const { name, command, reply, variables = [], keys = [], environment = hostEnvironment, folder } = options;
   const supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+  const answers = new ProgramAnswers(supervisor);
   const program = { name: command[0], title: name, install: "correct `command`" };
   const envNow = (): Record<string, string> =>
     scrubEnvironment(
@@ -97,7 +99,7 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
     name,
     keys,
     capabilities: () => ({ ...TAKES_NO_MESSAGE, resume: reply === undefined ? "none" : "id" }),
-    find: () => findProgram(program, supervisor, envNow(), folder),
+    find: () => findProgram(program, answers, envNow(), folder),
     locate: () => locateProgram(program, envNow(), folder),
     start: (turn) => Promise.resolve(begin({ ...turn, boundId: null })),
     sendMessage: reopen,

@@ -3,10 +3,11 @@
 
 import { resolve } from "node:path";
 import { HoldfastError, UnavailableError } from "@holdfast/core";
-import { describeProcessEnd, type ProcessReport, type ProcessSupervisor } from "@holdfast/system";
+import { describeProcessEnd, type ProcessReport } from "@holdfast/system";
 
 import { executableAt, programOnPath } from "@holdfast/workspace";
 import type { ChosenProgram, OwnFolders } from "../external-agent-protocol.ts";
+import type { ProgramAnswers } from "./program-answers.ts";
 
 export interface WantedProgram {
   /** The name of the file. */
@@ -52,8 +53,6 @@ export function chosenFolders(
   return { written: [...own.written, ...folders.written], read: [...own.read, ...folders.read] };
 }
 
-/** Some programs need seconds to start, and more on a busy machine. */
-const VERSION_MS = 60_000;
 const ASKED_MAX = 3;
 
 /**
@@ -83,7 +82,7 @@ export function locateProgram(
  */
 export async function findProgram(
   wanted: WantedProgram,
-  supervisor: ProcessSupervisor,
+  answers: ProgramAnswers,
   env: Readonly<Record<string, string>>,
   cwd: string,
 ): Promise<{ readonly program: string; readonly version: string }> {
@@ -91,7 +90,7 @@ export async function findProgram(
   await wanted.check?.();
   const program = locateProgram(wanted, env, cwd);
   if (versionMin === undefined) return { program, version: known };
-  const { end, stdout } = await askVersion(program, supervisor, env, cwd);
+  const { end, stdout } = await askVersion(program, answers, env, cwd);
   const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
   if (end.type === "exit" && end.exitCode === 0 && version !== undefined && !isOlder(version, versionMin))
     return { program, version };
@@ -117,20 +116,12 @@ export async function findProgram(
 /** Another process may end the program before it answers, which says nothing about it. It is then asked again. */
 async function askVersion(
   program: string,
-  supervisor: ProcessSupervisor,
+  answers: ProgramAnswers,
   env: Readonly<Record<string, string>>,
   cwd: string,
 ): Promise<ProcessReport> {
   for (let asked = 1; ; asked++) {
-    const version = await supervisor.start({
-      argv: [program, "--version"],
-      cwd,
-      env,
-      timeoutMs: VERSION_MS,
-      killGraceMs: 0,
-      outputBytes: 4_096,
-    });
-    const ended = await version.ended;
+    const ended = await answers.of(program, "--version", { env, cwd });
     if (ended.end.type !== "signal" || asked === ASKED_MAX) return ended;
   }
 }

@@ -1,0 +1,60 @@
+// `ProgramAnswers`: what a program says of itself, such as its version and its options. A command looks at a
+// program before the session that starts it does, and a real program needs up to a second to answer.
+
+import { statSync } from "node:fs";
+import type { ProcessReport, ProcessSupervisor } from "@holdfast/system";
+
+/** Some programs need seconds to start, and more on a busy machine. */
+const ANSWER_MS = 60_000;
+const ANSWER_BYTES = 256 * 1024;
+/** How long an answer holds. The file of the program may be a script that starts another one each time. */
+const KNOWN_MS = 60_000;
+const KNOWN_MAX = 32;
+
+type Place = Pick<Parameters<ProcessSupervisor["start"]>[0], "env" | "cwd">;
+
+interface Known {
+  readonly report: Promise<ProcessReport>;
+  /** By `performance.now()`. */
+  readonly until: number;
+}
+
+export class ProgramAnswers {
+  readonly #supervisor: ProcessSupervisor;
+  /** By the program, the time of its last change and the argument. */
+  readonly #known = new Map<string, Known>();
+
+  constructor(supervisor: ProcessSupervisor) {
+    this.#supervisor = supervisor;
+  }
+
+  /** How the program ends when it is called with this argument alone. Only an answer with exit code 0 is kept. */
+  async of(program: string, argument: "--version" | "--help", place: Place): Promise<ProcessReport> {
+    const changedAt = statSync(program, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    const key = `${program} ${changedAt} ${argument}`;
+    const known = this.#known.get(key);
+    if (known !== undefined && performance.now() < known.until) return known.report;
+    const report = this.#ask(program, argument, place);
+    this.#known.delete(key);
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size === KNOWN_MAX) this.#known.delete(oldest);
+    this.#known.set(key, { report, until: performance.now() + KNOWN_MS });
+    const isAnswer = await report.then(
+      ({ end }) => end.type === "exit" && end.exitCode === 0,
+      () => false,
+    );
+    if (!isAnswer) this.#known.delete(key);
+    return report;
+  }
+
+  async #ask(program: string, argument: string, place: Place): Promise<ProcessReport> {
+    const asked = await this.#supervisor.start({
+      argv: [program, argument],
+      ...place,
+      timeoutMs: ANSWER_MS,
+      killGraceMs: 0,
+      outputBytes: ANSWER_BYTES,
+    });
+    return asked.ended;
+  }
+}
