@@ -100,8 +100,11 @@ export class KeptConnections {
       waiting.connect(turn);
       return waiting;
     }
-    await this.#protocol.endWaiting?.(tag);
-    await waiting?.close();
+    if (waiting !== undefined) {
+      // A program without connections here, such as a warm executor, decides by itself what its next turn needs.
+      await this.#protocol.endWaiting?.(tag);
+      await waiting.close();
+    }
     return Connections.open(wanted, run, turn);
   }
 
