@@ -73,7 +73,7 @@ test(
     await ran("agents", "trust");
     const args = ["run", "lead", "Make the greeting polite.", "--session", "greeting"];
     const running = project.start(args, { stdin: "" });
-    await running.says("tool: Done.");
+    await running.says("✓ Done.");
     running.kill("SIGKILL");
     await running.finished;
     expect(readFileSync(project.path("greet.txt"), "utf8")).toBe("Hi\n");
@@ -84,13 +84,11 @@ test(
     for (const [path, content] of Object.values(FILES))
       expect(readFileSync(project.path(path), "utf8")).toBe(content);
     // The work of all four is in the project, so nothing holds the worktrees.
-    const { worktrees } = JSON.parse(await ran("worktrees", "list", "--json")) as {
-      readonly worktrees: readonly {
-        readonly session: string;
-        readonly unpushed: number;
-        readonly path: string;
-      }[];
-    };
+    const worktrees = JSON.parse(await ran("worktrees", "list", "--json")) as readonly {
+      readonly session: string;
+      readonly unpushed: number;
+      readonly path: string;
+    }[];
     expect(worktrees.map(({ unpushed }) => unpushed)).toEqual([0, 0, 0, 0]);
     await ran("worktrees", "remove", "greeting");
     expect(worktrees.map(({ path }) => existsSync(path))).toEqual([false, true, true, true]);

@@ -294,7 +294,7 @@ describe("the wrapper", () => {
       ["--channel", "--channel has no value"],
       ["--channel mail", '--channel is "mail", and it is one of slack, it\'s'],
       ["--channel slack --channel slack", "--channel stands twice"],
-      ["--channel slack --times 1.5", '--times is "1.5", and it is a whole number'],
+      ["--channel slack --times 1.5", "--times is 1.5, and it is a whole number"],
       ["--channel slack --ratio x", '--ratio is "x", and it is a number'],
       ["--channel slack --tags ''", '--tags is "", and it is JSON'],
       ["--channel slack --loud=maybe", "--loud is a switch and has no value"],

@@ -35,7 +35,7 @@ test(
   "the usage of an agent that reports none is unknown where it works and in list, and not zero",
   ofCampaign,
   async () => {
-    const { code, stderr } = await run("run", "opencode", "hello", "--session", "s");
+    const { code, stderr } = await run("run", "opencode", "hello", "--session", "s", "-v");
     expect(code, stderr).toBe(0);
     expect(stderr).toMatch(/✓ opencode:turn .* usage unknown/);
     expect(stderr).not.toContain("0 tokens");

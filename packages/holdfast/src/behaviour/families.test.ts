@@ -124,7 +124,7 @@ describe("in a terminal", () => {
         await killed.finished;
         const { stdout: listed } = await project.run("list");
         expect(listed).toMatch(/\nf {2,}waiting.*the end of child f-0; the end of child f-2/);
-        expect(listed).toMatch(/\n {2}f-0 {2,}working .*\n {2}f-2 {2,}working/);
+        expect(listed).toMatch(/\n {2}f-0 {2,}interrupted .*\n {2}f-2 {2,}interrupted/);
         release();
 
         const { code, stdout } = await project.run("resume", "f");
@@ -134,7 +134,7 @@ describe("in a terminal", () => {
         expect(tasks).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);
         const shown = await project.run("show", "f");
         expect(shown.stdout).toMatch(
-          /Children \(2\)\n {2}f-0 {2}completed {2}child {2}\{"done":1\}\n {2}f-2/,
+          /Children \(2\)\n {2}f-0 {2}completed {2}child {2}1 {2}\{"done":1\}\n {2}f-2/,
         );
         expect((await project.run("show", "f-0")).stdout).toMatch(/parent +f \(cancelled with it\)/);
       },
@@ -487,7 +487,7 @@ describe("in a terminal", () => {
         expect(await project.run(...add, "--ttl", "1h")).toMatchObject({ code: 0 });
         // The form of an agent that runners have is not known here.
         const byName = ["run", "--agent", "any", "--url", "http://127.0.0.1:1"];
-        expect(await project.run(...byName)).toMatchObject({
+        expect(await project.finish(byName, { env: { HOLDFAST_TOKEN: "any" } })).toMatchObject({
           code: 2,
           stderr: expect.stringContaining('agent "any" may take turns for ever'),
         });

@@ -28,7 +28,10 @@ test(
   async () => {
     const [agents] = blocks("ts");
     writeFileSync(project.path("agents.ts"), agents!);
-    const lines = blocks("sh").flatMap((block) => block.trim().split("\n"));
+    // The service of the system is tried where there is one (`local-service.test.ts`).
+    const lines = blocks("sh")
+      .flatMap((block) => block.trim().split("\n"))
+      .filter((line) => !/^holdfast local (enable|disable)/.test(line));
     const outputs = new Map<string, string>();
     for (const line of lines) {
       // The port of the page may be in use on this machine.

@@ -76,7 +76,7 @@ test(
       for (const [name, status] of Object.entries(shown)) {
         const isRun = status === "working";
         expect(list).toMatch(new RegExp(`${name} +${status} .*${isRun ? "" : "somebody to resume it"}`));
-        expect(top).toMatch(new RegExp(`${status} +gate +${name} `));
+        expect(top).toMatch(new RegExp(`${status} +gate .* ${name} `));
         const { stdout: show } = await project.run("show", name);
         expect(show).toContain(isRun ? "has the database open" : "(interrupted: no process is running it)");
       }

@@ -74,7 +74,7 @@ test.concurrent(
     const { code: left, stderr } = await run.finished;
     expect([code, left]).toEqual([0, 6]);
     expect(stderr).toContain(`session pushed has moved to ${fleet.url}`);
-    expect(stderr).toContain(`holdfast attach pushed --url ${fleet.url}`);
+    expect(stderr).toContain(`holdfast logs pushed -f --url ${fleet.url}`);
     expect(stderr).not.toContain("resume");
   },
 );

@@ -128,7 +128,8 @@ const { schema: schemas } = fc.letrec<{ schema: JsonSchema }>((tie) => ({
         prefixItems: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
         minItems: fc.nat(2),
         maxItems: fc.integer({ min: 1, max: 3 }),
-        contains: tie("schema"),
+        // Below a `contains` Ajv counts the items of another one wrong.
+        contains: leaves,
       },
       { requiredKeys: ["type"] },
     ),
