@@ -101,7 +101,7 @@ export class KeptConnections {
       return waiting;
     }
     if (waiting !== undefined) {
-      // A program without connections here, such as a warm executor, decides by itself what its next turn needs.
+      // A program without connections here, such as a warm executor, knows what its next turn needs.
       await this.#protocol.endWaiting?.(tag);
       await waiting.close();
     }
