@@ -19,6 +19,8 @@ import type { Database } from "./project.ts";
 const LOOK_MS = 40;
 /** A busy owner answers late; then we say nothing rather than wait. */
 const PATIENCE_MS = 300;
+/** The same where its silence means that nobody runs a session. */
+const LONG_PATIENCE_MS = 5_000;
 
 export function projectStorage(database: Database): AgentStorage {
   const read =
@@ -103,12 +105,13 @@ export interface Driver {
 export async function findDriver(
   { path, coordinator }: Pick<Database, "path" | "coordinator">,
   sessions: readonly Session[] = [],
+  patienceMs = PATIENCE_MS,
 ): Promise<Driver | undefined> {
   if (coordinator !== undefined) return undefined;
   const { askSqliteOwner } = await import("@holdfast/storage/sqlite");
   const ids = sessions.filter(isHeldByDriver).map(({ sessionId }) => sessionId);
   const timer = Promise.withResolvers<undefined>();
-  const timeout = setTimeout(timer.resolve, PATIENCE_MS, undefined);
+  const timeout = setTimeout(timer.resolve, patienceMs, undefined);
   try {
     const answer = await Promise.race([askSqliteOwner({ path }, ids), timer.promise]);
     if (answer === undefined) return undefined;
@@ -126,7 +129,7 @@ export async function findDriver(
 
 /** Whether another process may be running the session of this database. */
 export async function isRunElsewhere(database: Database, session: Session): Promise<boolean> {
-  const driver = await findDriver(database, [session]);
+  const driver = await findDriver(database, [session], LONG_PATIENCE_MS);
   if (driver?.isDriven(session) !== true) return false;
   // A process that only looks on owns the database after the one that ran the session has ended.
   return isHeldByDriver(session) || driver.pid !== process.pid;
