@@ -16,6 +16,14 @@ const HANGS = `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "hang", run: (ctx) => ctx.run("wait", () => new Promise((over) => setTimeout(over, 600_000))) });
 `;
 
+const LONG = `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "long", run: async (ctx) => {
+  for (let n = 1; n <= 30; n++) await ctx.run("step-" + n, () => n);
+  await ctx.requestInput({ prompt: "Enough?" });
+  return "done";
+} });
+`;
+
 let project: Project;
 /** The processes in the background that a test has started. */
 let pids: number[];
@@ -66,6 +74,7 @@ test("a session in the background is followed, answered, killed and resumed ther
   expect(refused.stderr).toContain("no process runs session s");
   const { log } = await detached("resume", "s");
   const again = project.start(["attach", "s"], { stdin: "" });
+  await again.says("build"); // The work of before stands above.
   await again.says("Ship it?");
   expect((await project.run("approve", "s")).code).toBe(0);
   const { code, stdout } = await again.finished;
@@ -75,6 +84,26 @@ test("a session in the background is followed, answered, killed and resumed ther
   expect(readFileSync(project.path("log.txt"), "utf8")).toBe("built\n");
   expect((await project.run("delete", "s")).code).toBe(0);
   expect(existsSync(log)).toBe(false);
+});
+
+test("attach shows the last lines of a long past and how to see all of it, and says that a session has ended", async () => {
+  writeFileSync(project.path("long.ts"), LONG);
+  await detached("run", "long.ts", "--session", "s");
+  const status = async () => (await project.json<{ status: string }>("show", "s")).status;
+  await expect.poll(status, { timeout: 20_000 }).toBe("input_required");
+  const attached = project.start(["attach", "s"], { stdin: "" });
+  await attached.says("waits for");
+  expect(attached.stderr).toContain("step-30");
+  expect(attached.stderr).toContain("the last 20 lines of what it did");
+  expect(attached.stderr).not.toContain("step-10 ");
+  const [, rest = ""] = /all of it: holdfast (.*)/.exec(attached.stderr) ?? [];
+  expect((await project.run(...rest.split(" "))).stdout).toContain("step-1 ");
+  expect((await project.run("approve", "s")).code).toBe(0);
+  expect((await attached.finished).stdout).toBe("done\n");
+  expect(attached.stderr.match(/step-30 #29 {2}/g)).toHaveLength(1);
+  const after = await project.run("attach", "s");
+  expect([after.code, after.stdout]).toEqual([0, "done\n"]);
+  expect(after.stderr).toContain("session s has already ended");
 });
 
 test("the text of a session in the background is no argument of its process", async () => {

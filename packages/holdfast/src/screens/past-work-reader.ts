@@ -3,8 +3,8 @@
 
 import type { Session, StorageReader } from "@holdfast/core";
 import type { Look } from "@holdfast/terminal/frame/command";
-import type { JournalTail } from "@holdfast/terminal/view/journal-events";
-import { PastWork, pastTail } from "@holdfast/terminal/view/work/past-work";
+import { JournalTail } from "@holdfast/terminal/view/journal-events";
+import { PastWork } from "@holdfast/terminal/view/work/past-work";
 
 interface Followed {
   readonly work: PastWork;
@@ -29,15 +29,15 @@ export class PastWorkReader {
     for (const { session, reader } of sessions) {
       if (session.persistence !== undefined) continue;
       const { sessionId, nextSeq } = session;
-      const known = before.get(sessionId) ?? {
-        work: new PastWork(session, this.#look),
-        tail: pastTail(session, reader),
-        nextSeq: -1,
-      };
+      const known = before.get(sessionId) ?? this.#begun(session, reader);
       if (known.nextSeq !== nextSeq) await known.tail.advance((event) => known.work.event(event));
       known.nextSeq = nextSeq;
       this.#followed.set(sessionId, known);
     }
     return new Map([...this.#followed].map(([id, { work }]) => [id, work]));
+  }
+  #begun(session: Session, reader: StorageReader): Followed {
+    const work = new PastWork(session, this.#look);
+    return { work, tail: new JournalTail(reader, session.sessionId, work.fromSeq), nextSeq: -1 };
   }
 }

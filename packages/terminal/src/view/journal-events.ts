@@ -9,6 +9,12 @@ export type { JournalEvent } from "@holdfast/proto/view";
 
 const PAGE_RECORDS = 500;
 
+/** Takes the events before those that are followed. */
+export interface Past {
+  readonly fromSeq: number;
+  event(event: JournalEvent): void;
+}
+
 /** Reads a journal from its beginning, or from its last checkpoint, as far as it goes, again and again. */
 export class JournalTail {
   readonly #reader: StorageReader;
@@ -39,12 +45,16 @@ export class JournalTail {
   /**
    * Read to the present end, so that later events can name the records that they refer to.
    *
+   * @param past is given the events on the way. It may begin earlier than at the last checkpoint.
    * @returns the questions since the last checkpoint, by their numbers.
    */
-  async skip(session: Session): Promise<ReadonlyMap<number, AskedQuestion>> {
-    if (session.checkpointSeq !== undefined) this.#nextSeq = session.checkpointSeq;
+  async skip(session: Session, past?: Past): Promise<ReadonlyMap<number, AskedQuestion>> {
+    this.#nextSeq = past?.fromSeq ?? session.checkpointSeq ?? this.#nextSeq;
     const asked = new Map<number, AskedQuestion>();
-    await this.advance(({ type, id, prompt = "", details }) => {
+    await this.advance((event) => {
+      past?.event(event);
+      const { type, id, prompt = "", details } = event;
+      if (type === "checkpoint") asked.clear();
       if (type === "request_input" && id !== undefined) asked.set(id, { prompt, details });
     });
     return asked;

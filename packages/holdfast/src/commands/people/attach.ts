@@ -13,7 +13,7 @@ export const attach: Command = {
   takes: [SESSION_OR_LAST],
   description:
     "Shows a session at work that another process runs: one of the background, of another terminal, of the local stack or of a runner. " +
-    "A question is answered by typing, as in `run`. Ctrl-C leaves, and the session goes on.",
+    "First come the last lines of what it did before. A question is answered by typing, as in `run`. Ctrl-C leaves, and the session goes on.",
   options: {
     last: { help: "the newest session that has not ended" },
     verbose: VERBOSE_OPTION,
@@ -31,6 +31,6 @@ export const attach: Command = {
     const isHere = database.coordinator === undefined;
     if (isHere && (session.status === "paused" || !(await isRunElsewhere(database, session))))
       throw noProcess(session, io);
-    return follow(sessionId, database, args, io);
+    return follow(sessionId, database, args, io, true);
   },
 };

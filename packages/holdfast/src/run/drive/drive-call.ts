@@ -13,7 +13,7 @@ import { parksOf } from "./parks.ts";
 
 export interface DriveCall extends Pick<
   DriveOptions,
-  "agent" | "sessionId" | "database" | "begin" | "isBudgeted" | "chat"
+  "agent" | "sessionId" | "database" | "begin" | "isBudgeted" | "showsPast" | "chat"
 > {
   /** The secrets of the agent, if they were asked for already. */
   readonly secrets?: ReadonlyMap<string, string> | undefined;

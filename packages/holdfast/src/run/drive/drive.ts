@@ -58,6 +58,7 @@ import { declaresCost } from "../../agents/agent-tree.ts";
 import { reportsTaken } from "./reports-taken.ts";
 import { reportOutcome, type Outcome } from "./report-outcome.ts";
 import { LOOK_MS, lookOn } from "./look-on.ts";
+import { skipPast } from "./skip-past.ts";
 import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
 import { noteUnheeded } from "./unheeded-demands.ts";
 import { modelPrices } from "@holdfast/agents/prices";
@@ -81,8 +82,9 @@ export interface DriveOptions {
   readonly tracer: AgentTracer | undefined;
   /** Whether lines of standard input are signals to the session. */
   readonly readsStdin: boolean;
-  /** Whether every recorded event is shown. */
+  /** Whether every recorded event is shown, and whether the last of those before this call is. */
   readonly isVerbose: boolean;
+  readonly showsPast?: boolean;
   /** Shows the session and reads lines in place of the defaults. */
   readonly chat?: DriveChat;
 }
@@ -194,7 +196,7 @@ class StorageRun {
     const { storage, options, view, stdin, io, startedAt } = this.#parts;
     const before = await this.#session();
     const pending = before === undefined ? [] : await storage.reader.pendingSignals(before.sessionId);
-    const asked = before === undefined ? new Map() : await this.#tail.skip(before);
+    const asked = before === undefined ? new Map() : await skipPast(before, this.#tail, options, io);
     const path = options.database === undefined ? undefined : suspectsFile(options.database);
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
     const prices = await this.#prices(before);

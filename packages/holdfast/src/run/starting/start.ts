@@ -75,9 +75,15 @@ export async function startAt(
 }
 
 /** Follows a session that runners have, to its end. @returns the exit code. */
-export function follow(sessionId: string, database: Database, args: Arguments, io: Io): Promise<number> {
+export function follow(
+  sessionId: string,
+  database: Database,
+  args: Arguments,
+  io: Io,
+  showsPast = false,
+): Promise<number> {
   const begin = () => Promise.resolve(undefined);
-  return driveCall({ agent: undefined, sessionId, database, begin }, args, io);
+  return driveCall({ agent: undefined, sessionId, database, begin, showsPast }, args, io);
 }
 
 async function startByRunners(

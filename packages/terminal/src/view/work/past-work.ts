@@ -1,13 +1,13 @@
 // `PastWork`: what a session did, as lines, for a person who comes to it later. It has the last lines alone,
 // and the call that is under way.
 
-import type { Session, StorageReader } from "@holdfast/core";
+import type { Session } from "@holdfast/core";
 import { deliveryOf, replyOf, subAgentCallOf } from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
 import { plain, plainLine } from "../../frame/plain-text.ts";
 import { isConversation, questionLine } from "../describe-session.ts";
 import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
-import { JournalTail, type JournalEvent } from "../journal-events.ts";
+import type { JournalEvent, Past } from "../journal-events.ts";
 import { callText, entryLines, type OpenCalls } from "./entry-lines.ts";
 
 /** The events of a conversation that have a line of their own beside its entries. */
@@ -24,17 +24,21 @@ const WHOLE_RECORDS = 5_000;
 const REQUEST_CHARS = 500;
 const CALL_CHARS = 200;
 
-export class PastWork {
+export class PastWork implements Past {
   readonly #sessionId: string;
   readonly #look: Look;
   readonly #open: OpenCalls = new Map();
   /** The steps that run, by their numbers. */
   readonly #running = new Map<number, string>();
+  /** Where in the journal it begins. */
+  readonly fromSeq: number;
   #isConversation: boolean;
   #lines: string[] = [];
 
   constructor(session: Session, look: Look) {
-    this.#sessionId = session.sessionId;
+    const { sessionId, nextSeq, checkpointSeq = 0 } = session;
+    this.#sessionId = sessionId;
+    this.fromSeq = nextSeq > WHOLE_RECORDS ? checkpointSeq : 0;
     this.#isConversation = isConversation(session) === true;
     this.#look = look;
   }
@@ -42,6 +46,11 @@ export class PastWork {
   /** The last lines, as many as these at most. */
   lines(most: number): readonly string[] {
     return this.#lines.slice(-most);
+  }
+
+  /** Whether there is more than these lines. */
+  isLongerThan(most: number): boolean {
+    return this.fromSeq > 0 || this.#lines.length > most;
   }
 
   /** The call or the steps that run; empty where the journal does not say. */
@@ -83,15 +92,4 @@ export class PastWork {
     const { text } = replyOf(content);
     return text.trim() === "" ? [] : [plain(text.trimEnd())];
   }
-}
-
-/** The journal of a session from where its past is read. */
-export function pastTail({ sessionId, nextSeq, checkpointSeq }: Session, reader: StorageReader): JournalTail {
-  return new JournalTail(reader, sessionId, nextSeq > WHOLE_RECORDS ? checkpointSeq : 0);
-}
-
-export async function readPast(session: Session, reader: StorageReader, look: Look): Promise<PastWork> {
-  const past = new PastWork(session, look);
-  await pastTail(session, reader).advance((event) => past.event(event));
-  return past;
 }
