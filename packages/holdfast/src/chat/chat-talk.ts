@@ -40,6 +40,7 @@ import {
   readTypedLine,
   type TypedQuestion,
 } from "@holdfast/terminal/view/typed-answer";
+import { withFiles } from "./attached-files.ts";
 import type { ChatCommands, TypedLine } from "./chat-commands.ts";
 import { ChatTerminal } from "./chat-terminal.ts";
 import { ChatView } from "./chat-view.ts";
@@ -54,6 +55,7 @@ const QUEUED = "stored: it is the next message, after this answer";
 const HELP = [
   "a line is your next message; while the agent works, it steers the agent",
   "/queue TEXT keeps a message until the agent has answered; without it a message reaches the agent before its next call",
+  `@path sends a text file of this project with the message; "@path" in quotes does not`,
   "/exit leaves, and the session stays; /help shows this; //text sends a text that begins with a slash",
   "Ctrl-C interrupts the agent; twice leaves",
 ];
@@ -210,10 +212,14 @@ export class ChatTalk implements DriveChat, LiveView {
   }
 
   #line(text: string): void {
-    const line = text.trim();
-    if (line === "") return this.#next();
+    const typed = text.trim();
+    if (typed === "") return this.#next();
     if (this.#stand === "left") return;
     this.#interrupts = 0;
+    const isMessage = this.#questions.length === 0 && (!isCommand(typed) || queuedText(typed) !== undefined);
+    const sendsFiles = this.#terminal.isTyped && isMessage;
+    const line = sendsFiles ? this.#textOf(withFiles(typed, this.#io)) : typed;
+    if (line === undefined) return this.#next();
     const isSteering =
       this.#terminal.isTyped &&
       this.#stand === "working" &&

@@ -273,6 +273,8 @@ export interface Io {
   supply(secrets: ReadonlyMap<string, string>): void;
   /** Passes everything that this process writes from now on through a function, also what agents print. */
   filterOutput(filter: (text: string) => string): void;
+  /** Whether these functions change a text: most likely it holds a secret. */
+  hides(text: string): boolean;
   /**
    * How to call us: `holdfast resume ID`, with what this call was told about where sessions are, or with
    * `where` in its place.

@@ -97,6 +97,7 @@ export class Terminal {
         for (const [name, value] of secrets) this.#supplied.set(name, value);
       },
       filterOutput: (filter) => output.filter(filter),
+      hides: (text) => output.filtered(text) !== text,
       call: (commandLine, where = whereFlags({ db, url })) =>
         [this.#called, commandLine, where].filter(Boolean).join(" "),
       onStop: listenForStop,
@@ -194,6 +195,11 @@ class Output {
     const write: Write = (chunk, ...rest) => note(filtered(chunk, filter), ...rest);
     this.#stderr.write = write;
     this.#stdout.write = this.#stderr.write.bind(this.#stderr);
+  }
+
+  /** A text as it would be written. */
+  filtered(text: string): string {
+    return this.#statusLine.filter(text);
   }
 
   async drained(): Promise<void> {

@@ -16,8 +16,8 @@ export const chat: Command = {
   description:
     "Starts a conversation, streams the answers, shows each tool call on a line, and asks for approvals in place. A line is the next " +
     "message; while the agent works, it steers the agent. Ctrl-C interrupts the agent, twice leaves; so do /exit and the end of the input. " +
-    "The session stays, and `holdfast chat --session ID` continues it, also after a crash. Without a terminal each line of standard input is " +
-    "one message, and standard output has the answers alone.",
+    "The session stays, and `holdfast chat --session ID` continues it, also after a crash. On a terminal @PATH in a message sends " +
+    "that file of the project with it. Without a terminal each line of standard input is one message, and standard output has the answers alone.",
   options: {
     session: {
       help: "continue this session; with AGENT, start it under this id if there is none",

@@ -1,0 +1,80 @@
+// Typing in `holdfast chat` on a real terminal.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { startScriptedModelServer, type Conversation, type ScriptedModelServer } from "@holdfast/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
+
+const KEY = "sk-ant-api03-0123456789abcdef";
+const SLOW = { timeout: 180_000 };
+
+let project: Project;
+let server: ScriptedModelServer;
+/** The messages of the conversation that the model was asked last. */
+const seen: string[] = [];
+
+beforeEach(async () => {
+  seen.length = 0;
+  project = new Project();
+  server = await startScriptedModelServer({
+    script: ({ messages }: Conversation) => {
+      const turn = messages.filter(({ role }) => role === "user").length;
+      seen[turn - 1] = messages.at(-1)?.text ?? "";
+      return { text: `answer ${turn}.` };
+    },
+  });
+  project.write(".holdfast/agents/helper.md", "---\nname: helper\ndescription: Helps.\n---\nYou help.\n");
+});
+afterEach(async () => {
+  await project.dispose();
+  await server.close();
+});
+
+function chat(id: string): HoldfastProcess {
+  const env = `ANTHROPIC_API_KEY=${KEY} HOLDFAST_SCRIPTED_MODEL_URL=${server.url}`;
+  return project.shellOnTerminal(`${env} holdfast chat .holdfast/agents/helper.md --session ${id}; stty -a`);
+}
+
+/** A key is pressed: on a terminal the key of the end of a line is a carriage return. */
+function enter(process: HoldfastProcess, text: string): void {
+  process.child.stdin.write(`${text}\r`);
+}
+
+test("a file of the project that a message names is sent with it, and no other one", SLOW, async () => {
+  project.write("notes.txt", "the colour is blue\n");
+  project.write("empty.bin", "a\0b");
+  project.write("big.txt", "x".repeat(100_001));
+  project.write("key.env", `KEY=${KEY}\n`);
+  symlinkSync("/etc/hostname", project.path("outside.txt"));
+  mkdirSync(project.path("folder"));
+  execFileSync("mkfifo", [project.path("pipe")]);
+  const process = chat("files");
+  await process.says("> ");
+  for (const [name, why] of [
+    ["outside.txt", "it is outside of the project"],
+    ["/etc/hostname", "it is outside of the project"],
+    ["empty.bin", "it is binary"],
+    ["big.txt", "it has 100001 bytes; the limit is 100000"],
+    ["key.env", "it holds a secret"],
+    ["folder", "it is a folder"],
+    ["pipe", "it is not a file"],
+  ] as const) {
+    enter(process, `read @${name}`);
+    await process.says(`@${name}: `);
+    await process.says(why);
+  }
+  expect(seen).toEqual([]);
+  enter(process, `ask @ada about @notes.txt, not "@big.txt".`);
+  await process.says("answer 1.");
+  expect(process.stdout).toContain("with notes.txt (19 characters)");
+  expect(seen).toEqual([
+    'ask @ada about @notes.txt, not "@big.txt".\n\n<file path="notes.txt">\nthe colour is blue\n</file>',
+  ]);
+  enter(process, "/exit");
+  await process.finished;
+  const piped = ["chat", ".holdfast/agents/helper.md", "--session", "piped"];
+  const env = { HOLDFAST_SCRIPTED_MODEL_URL: server.url };
+  expect((await project.finish(piped, { env, stdin: "read @notes.txt\n" })).code).toBe(0);
+  expect(seen[0]).toBe("read @notes.txt");
+});
