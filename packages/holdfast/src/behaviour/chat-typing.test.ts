@@ -78,3 +78,26 @@ test("a file of the project that a message names is sent with it, and no other o
   expect((await project.finish(piped, { env, stdin: "read @notes.txt\n" })).code).toBe(0);
   expect(seen[0]).toBe("read @notes.txt");
 });
+
+test("a message may have several lines, and Ctrl-C drops one that was begun", SLOW, async () => {
+  const process = chat("lines");
+  await process.says("> ");
+  enter(process, "begin \\");
+  await process.says("... ");
+  enter(process, "and go on");
+  await process.says("answer 1.");
+  process.child.stdin.write("\u001b[200~pasted one\rpasted two\u001b[201~");
+  enter(process, " and typed");
+  await process.says("answer 2.");
+  enter(process, "dropped \\");
+  process.child.stdin.write("\u0003");
+  await process.says("Ctrl-C again leaves");
+  enter(process, "the last");
+  await process.says("answer 3.");
+  expect(seen).toEqual(["begin \nand go on", "pasted one\npasted two and typed", "the last"]);
+  process.child.stdin.write("\u0004"); // Ctrl-D is the end of the input.
+  const { stdout } = await process.finished;
+  expect(stdout).toContain("continue with: holdfast chat --session lines");
+  expect(stdout).toContain("\u001b[?2004l");
+  expect(stdout).not.toContain("-icanon");
+});

@@ -1,11 +1,18 @@
 // `ChatTerminal`: lines that a person types, and text around them.
 //
-// On a terminal a line can be edited, and text that arrives in between does not destroy it. Elsewhere lines
-// are read as they come, and nothing is drawn.
+// On a terminal a line can be edited, and text that arrives in between does not destroy it. A line that ends
+// with a backslash goes on in the next one. So does a line of a pasted text, where the terminal marks what is
+// pasted (bracketed paste). Elsewhere lines are read as they come, and nothing is drawn.
 
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import type { Io } from "@holdfast/terminal/frame/command";
+import { holdTerminal } from "@holdfast/terminal/frame/screen/held-terminal";
+
+const MARK_PASTES = "\u001b[?2004h";
+const MARK_NO_PASTES = "\u001b[?2004l";
+const PASTE_BEGINS = "\u001b[200~";
+const PASTE_ENDS = "\u001b[201~";
 
 export interface ChatListener {
   line(text: string): void;
@@ -21,6 +28,10 @@ export class ChatTerminal {
   readonly isTyped: boolean;
   #prompt: string | undefined;
   #isClosed = false;
+  #isPasting = false;
+  /** The lines of a message that goes on. */
+  #begun: string[] = [];
+  readonly #release: () => void;
 
   constructor(io: Io, listener: ChatListener) {
     this.#io = io;
@@ -35,21 +46,57 @@ export class ChatTerminal {
     this.#lines = this.isTyped
       ? createInterface({ input: io.stdin, output, terminal: true, historySize: 200 })
       : createInterface({ input: io.stdin, crlfDelay: Infinity });
+    this.#release = this.isTyped ? this.#hold() : () => {};
     this.#lines.on("line", (line) => {
       this.#prompt = undefined;
-      listener.line(line);
+      if (this.isTyped) this.#typed(line, listener);
+      else listener.line(line);
     });
-    this.#lines.on("SIGINT", () => listener.interrupt());
+    this.#lines.on("SIGINT", () => {
+      this.#begun = [];
+      this.#isPasting = false;
+      listener.interrupt();
+    });
     this.#lines.on("close", () => {
-      if (!this.#isClosed) listener.end();
+      if (this.#isClosed) return;
+      if (this.#begun.length > 0) this.#finish(listener);
+      listener.end();
     });
+  }
+
+  /** Hears where pasted text begins and ends. @returns gives the terminal back. */
+  #hold(): () => void {
+    const release = holdTerminal(this.#io, MARK_NO_PASTES);
+    const onKey = (_text: unknown, { sequence }: { readonly sequence?: string }): void => {
+      if (sequence === PASTE_BEGINS) this.#isPasting = true;
+      if (sequence === PASTE_ENDS) this.#isPasting = false;
+    };
+    this.#io.stdin.on("keypress", onKey);
+    return () => {
+      this.#io.stdin.off("keypress", onKey);
+      release();
+    };
+  }
+
+  #typed(line: string, listener: ChatListener): void {
+    const isContinued = line.endsWith("\\") && !this.#isPasting;
+    this.#begun.push(isContinued ? line.slice(0, -1) : line);
+    if (isContinued || this.#isPasting) this.prompt("");
+    else this.#finish(listener);
+  }
+
+  #finish(listener: ChatListener): void {
+    const text = this.#begun.join("\n");
+    this.#begun = [];
+    listener.line(text);
   }
 
   /** Invites a person to type. */
   prompt(mark: string): void {
     if (!this.isTyped || this.#isClosed) return;
     this.#prompt = mark;
-    this.#lines.setPrompt(mark);
+    this.#lines.setPrompt(this.#begun.length === 0 ? mark : "... ");
+    this.#io.write(MARK_PASTES); // Each time: a shell to which the chat was suspended takes it back.
     this.#lines.prompt(true);
   }
 
@@ -70,5 +117,6 @@ export class ChatTerminal {
   close(): void {
     this.#isClosed = true;
     this.#lines.close();
+    this.#release();
   }
 }
