@@ -1,7 +1,7 @@
 // Typing in `holdfast chat` on a real terminal.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { startScriptedModelServer, type Conversation, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
@@ -100,4 +100,26 @@ test("a message may have several lines, and Ctrl-C drops one that was begun", SL
   expect(stdout).toContain("continue with: holdfast chat --session lines");
   expect(stdout).toContain("\u001b[?2004l");
   expect(stdout).not.toContain("-icanon");
+});
+
+test("the arrow keys have the lines of an earlier conversation, and none with a key", SLOW, async () => {
+  const first = chat("first");
+  await first.says("> ");
+  enter(first, "words of before");
+  await first.says("answer 1.");
+  enter(first, `the key is ${KEY}`);
+  await first.says("answer 2.");
+  enter(first, "/exit");
+  await first.finished;
+  const file = project.path(".local/share/holdfast/chat-history.json");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(["/exit", "words of before"]);
+
+  const second = chat("second");
+  await second.says("> ");
+  enter(second, "\u001b[A\u001b[A");
+  await second.says("answer 1.");
+  expect(seen[0]).toBe("words of before");
+  enter(second, "/exit");
+  await second.finished;
 });

@@ -56,6 +56,7 @@ const HELP = [
   "a line is your next message; while the agent works, it steers the agent",
   "/queue TEXT keeps a message until the agent has answered; without it a message reaches the agent before its next call",
   `@path sends a text file of this project with the message; "@path" in quotes does not`,
+  "the arrow keys bring back what you typed, also in earlier conversations",
   "a line that ends with a backslash goes on in the next one, and pasted lines are one message",
   "/exit leaves, and the session stays; /help shows this; //text sends a text that begins with a slash",
   "Ctrl-C interrupts the agent; twice leaves",
@@ -217,6 +218,8 @@ export class ChatTalk implements DriveChat, LiveView {
     if (typed === "") return this.#next();
     if (this.#stand === "left") return;
     this.#interrupts = 0;
+    // An answer is for its question alone.
+    if (this.#questions.length === 0) this.#terminal.remember(typed);
     const isMessage = this.#questions.length === 0 && (!isCommand(typed) || queuedText(typed) !== undefined);
     const sendsFiles = this.#terminal.isTyped && isMessage;
     const line = sendsFiles ? this.#textOf(withFiles(typed, this.#io)) : typed;

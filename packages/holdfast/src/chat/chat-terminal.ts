@@ -1,13 +1,14 @@
 // `ChatTerminal`: lines that a person types, and text around them.
 //
 // On a terminal a line can be edited, and text that arrives in between does not destroy it. A line that ends
-// with a backslash goes on in the next one. So does a line of a pasted text, where the terminal marks what is
-// pasted (bracketed paste). Elsewhere lines are read as they come, and nothing is drawn.
+// with a backslash goes on in the next one. The lines of a pasted text are one message, where the terminal
+// marks what is pasted (bracketed paste). Elsewhere lines are read as they come, and nothing is drawn.
 
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { holdTerminal } from "@holdfast/terminal/frame/screen/held-terminal";
+import { ChatHistory, HISTORY_LINES_MAX } from "./chat-history.ts";
 
 const MARK_PASTES = "\u001b[?2004h";
 const MARK_NO_PASTES = "\u001b[?2004l";
@@ -24,6 +25,7 @@ export interface ChatListener {
 
 export class ChatTerminal {
   readonly #io: Io;
+  readonly #history: ChatHistory;
   readonly #lines: Interface;
   readonly isTyped: boolean;
   #prompt: string | undefined;
@@ -35,6 +37,7 @@ export class ChatTerminal {
 
   constructor(io: Io, listener: ChatListener) {
     this.#io = io;
+    this.#history = new ChatHistory(io);
     this.isTyped = io.stdin.isTTY === true && !io.isJson;
     const output = new Writable({
       write: (chunk: Buffer, _encoding, written) => {
@@ -43,8 +46,9 @@ export class ChatTerminal {
       },
     });
     Object.assign(output, { columns: io.notes.columns });
+    const typing = { terminal: true, historySize: HISTORY_LINES_MAX, removeHistoryDuplicates: true };
     this.#lines = this.isTyped
-      ? createInterface({ input: io.stdin, output, terminal: true, historySize: 200 })
+      ? createInterface({ input: io.stdin, output, ...typing, history: [...this.#history.lines()] })
       : createInterface({ input: io.stdin, crlfDelay: Infinity });
     this.#release = this.isTyped ? this.#hold() : () => {};
     this.#lines.on("line", (line) => {
@@ -89,6 +93,11 @@ export class ChatTerminal {
     const text = this.#begun.join("\n");
     this.#begun = [];
     listener.line(text);
+  }
+
+  /** Keeps a typed message for the arrow keys of later conversations. */
+  remember(message: string): void {
+    if (this.isTyped) this.#history.add(message);
   }
 
   /** Invites a person to type. */
