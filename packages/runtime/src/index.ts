@@ -70,6 +70,7 @@ export {
   type ReplayStand,
   type ReplayStep,
 } from "./requests/replay-session.ts";
+export { KnownAgents } from "./agents/agent-registry.ts";
 export { checkBounds } from "./agents/bounds.ts";
 export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
 export { importInTaskThreads } from "./tasks/local/task-thread.ts";

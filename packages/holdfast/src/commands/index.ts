@@ -258,6 +258,10 @@ export const GROUPS = [
         summary: "Write a script by which a shell completes command lines",
         load: async () => (await import("./completion.ts")).completion(allCommands),
       },
+      upgrade: {
+        summary: "Check before an upgrade which sessions the new version would continue",
+        load: async () => (await import("./library/upgrade.ts")).upgrade,
+      },
       doctor: {
         summary: "Check this installation and the database, and list what is unfinished",
         load: async () => (await import("./doctor.ts")).doctor,

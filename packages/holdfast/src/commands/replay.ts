@@ -5,19 +5,19 @@ import {
   encodeJson,
   isEnded,
   positionId,
-  UsageError,
   type Entry,
   type JournalRecord,
   type Session,
   type StorageReader,
 } from "@holdfast/core";
-import { ownerOfTurn, replaySession, type ReplayStand, type ReplayStep } from "@holdfast/runtime";
+import type { ReplayStand, ReplayStep } from "@holdfast/runtime";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import { SESSION_OR_LAST, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { entryText, roleText } from "@holdfast/terminal/view/event-line";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { findDatabase } from "@holdfast/place/project";
 import { agentOf, sessionOf } from "../run/recorded-agent.ts";
+import { readTurn, replayTurn } from "../run/replaying/recorded-turn.ts";
 import { findPlace, withReaderOf } from "@holdfast/place/find-session";
 import { noteUnstored } from "@holdfast/terminal/view/describe-session";
 
@@ -50,11 +50,8 @@ export const replay: Command = {
       noteUnstored(session, io);
       const agent = await agentOf(session, database, args, io);
       const records = await readTurn(reader, session, { turn, at });
-      const stand = await replaySession({
+      const stand = await replayTurn(reader, session, records, {
         agent,
-        session: await ownerOfTurn(reader, session, records),
-        records,
-        states: await statesBefore(reader, session, records[0]),
         acceptDrift: args.has("accept-drift"),
         ...defined({ stopAt: at }),
         onStep: (step) => io.show({ step: "delivery", ...stepJson(step) }, stepText(step, io)),
@@ -70,7 +67,6 @@ export const replay: Command = {
   },
 };
 
-const PAGE_RECORDS = 500;
 const ENTRIES_SHOWN = 5;
 const TEXT_CHARS = 160;
 
@@ -84,57 +80,6 @@ function wholeNumber(args: Arguments, option: "turn" | "at"): number | undefined
     });
   }
   return Number(text);
-}
-
-/** The records of one turn: the wanted one, the one that holds a position, or the last. */
-async function readTurn(
-  reader: StorageReader,
-  session: Session,
-  { turn, at }: { readonly turn: number | undefined; readonly at: number | undefined },
-): Promise<readonly JournalRecord[]> {
-  const last = session.checkpointSeq ?? 0;
-  if (at !== undefined && at >= session.nextSeq) {
-    throw new UsageError(`the journal has no position ${at}`, {
-      at: "--at",
-      expected: session.nextSeq === 0 ? "a session that was started" : `0 to ${session.nextSeq - 1}`,
-    });
-  }
-  let records: JournalRecord[] = [];
-  let next = turn === undefined && (at === undefined || at > last) ? last : 0;
-  for (;;) {
-    const page = await reader.journal(session.sessionId, next, PAGE_RECORDS);
-    for (const record of page) {
-      const closes = record.type === "checkpoint" && records.length > 0;
-      records.push(record);
-      if (!closes) continue;
-      const isWanted = turn === undefined ? at !== undefined && record.seq >= at : turnOf(records) === turn;
-      if (isWanted) return upTo(records, at);
-      records = [record];
-    }
-    next += page.length;
-    if (page.length < PAGE_RECORDS) break;
-  }
-  if (turn === undefined || turnOf(records) === turn) return upTo(records, at);
-  throw new UsageError(`session ${session.sessionId} has no turn ${turn}`, {
-    at: "--turn",
-    expected: `0 to ${turnOf(records)}`,
-    fix: "run `holdfast trace` to see the turns",
-  });
-}
-
-/** With both given, the position must be in the turn. */
-function upTo(records: readonly JournalRecord[], at: number | undefined): readonly JournalRecord[] {
-  const first = records[0]?.seq ?? 0;
-  const last = records.at(-1)?.seq ?? 0;
-  if (at === undefined || (at >= first && at <= last)) return records;
-  throw new UsageError(`position ${at} is not in turn ${turnOf(records)}`, {
-    at: "--at",
-    expected: `${first} to ${last}`,
-  });
-}
-
-function turnOf([first]: readonly JournalRecord[]): number {
-  return first?.type === "checkpoint" ? first.turn : 0;
 }
 
 async function lastEntries(
@@ -247,15 +192,4 @@ function fitted(before: string, text: string, { results }: Io): string {
   const indent = / */.exec(text)![0];
   const room = Math.max(10, Math.min(results.columns, TEXT_CHARS) - before.length - indent.length);
   return before + indent + plainLine(text, room, results.symbols.cut);
-}
-
-/** Payloads of the checkpoints that this one's changes build on. */
-async function statesBefore(
-  reader: StorageReader,
-  { sessionId }: Session,
-  first: JournalRecord | undefined,
-): Promise<string[]> {
-  if (first?.type !== "checkpoint" || first.base === undefined) return [];
-  const records = await reader.journal(sessionId, first.base, first.seq - first.base);
-  return records.flatMap((record) => (record.type === "checkpoint" ? (record.payload ?? "null") : []));
 }

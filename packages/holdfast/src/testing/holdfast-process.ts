@@ -97,6 +97,7 @@ const KINDS: Readonly<Record<CommandName, "starts" | "passes" | "works">> = {
   config: "works",
   docs: "passes",
   completion: "works",
+  upgrade: "works",
   doctor: "passes",
 };
 /** Options with which a command waits for others. */
