@@ -236,8 +236,8 @@ const CAMPAIGNS: readonly Campaign[] = [
   ),
   ofTests(
     "upgrades",
-    "sessions that wait in every way go on with a planted next version, and the earlier one refuses them",
-    ["scripts/upgrade/upgrade.test.ts"],
+    "sessions that wait in every way go on with a planted next version, over SQLite and in a fleet over PostgreSQL that is replaced as a whole; the earlier version refuses the database",
+    ["scripts/upgrade/upgrade.test.ts", "scripts/upgrade/fleet.test.ts"],
   ),
   ofTests("boundaries", "a crash at every point of a long session with context boundaries", [
     "packages/agents/src/model-loop/compaction/compaction.test.ts",

@@ -1,10 +1,13 @@
-// `nextVersion`: the sources of this checkout as a later version would have them, with another table, another
-// behaviour of the kernel and another number. There is no later version yet, so it is planted.
+// `nextVersion`: the sources of this checkout as a later version would have them. There is no later version yet,
+// so it is planted.
 //
-// It runs from a folder of its own, outside of `node_modules`, since Node strips no types there.
+//   - Tables of both databases have another column, and the kernel has another behaviour.
+//   - Coordinators and runners send each other a field that today's do not know.
+//   - It runs from a folder of its own, outside of `node_modules`, since Node strips no types there.
 
+import { spawnSync } from "node:child_process";
 import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { delimiter, dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -20,9 +23,34 @@ const EDITS: readonly Edit[] = [
     "\n  `ALTER TABLE session ADD COLUMN planted TEXT NOT NULL DEFAULT 'yes'`,\n];\n",
   ],
   [
+    "storage/src/postgres/tables/schema.ts",
+    "\n];\n",
+    "\n  `ALTER TABLE session ADD COLUMN planted text NOT NULL DEFAULT 'yes'`,\n];\n",
+  ],
+  [
     "core/src/session/session.ts",
     "BEHAVIOUR: Readonly<Record<string, number>> = {}",
     "BEHAVIOUR: Readonly<Record<string, number>> = { planted: 1 }",
+  ],
+  [
+    "proto/proto/holdfast/v1/runner_service.proto",
+    "  bool for_trials = 13;\n",
+    "  bool for_trials = 13;\n  string planted = 99;\n",
+  ],
+  [
+    "proto/proto/holdfast/v1/runner_service.proto",
+    "  optional int64 before = 7;\n",
+    "  optional int64 before = 7;\n  string planted = 99;\n",
+  ],
+  [
+    "runner/src/registration.ts",
+    "    forTrials: offers.forTrials === true,",
+    '    forTrials: offers.forTrials === true, planted: "yes",',
+  ],
+  [
+    "coordinator/src/services/runners/poll-messages.ts",
+    "    mayReturn,\n",
+    '    mayReturn, planted: "yes",\n',
   ],
   ["core/src/version.ts", 'VERSION = "0.1.0"', `VERSION = "${NEXT_NUMBER}"`],
 ];
@@ -38,12 +66,20 @@ export function nextVersion(folder: string): string {
     if (parts.length !== 2) throw new Error(`${file} has ${JSON.stringify(was)} ${parts.length - 1} times`);
     writeFileSync(path, parts.join(becomes));
   }
+  generateContract(join(folder, "packages/proto"));
   return join(folder, "packages/holdfast/bin/holdfast.mjs");
 }
 
 function isSource(path: string): boolean {
   const parts = relative(root, path).split(sep);
   return !parts.includes("node_modules") && parts[2] !== "dist" && !path.endsWith(".test.ts");
+}
+
+function generateContract(proto: string): void {
+  const PATH = `${join(root, "node_modules/.bin")}${delimiter}${process.env["PATH"] ?? ""}`;
+  const env = { ...process.env, PATH };
+  const { status, error, stderr } = spawnSync("buf", ["generate"], { cwd: proto, env, encoding: "utf8" });
+  if (status !== 0) throw new Error(`buf made no contract of ${proto}: ${error?.message ?? stderr}`);
 }
 
 /** Packages of others are those of this checkout. */

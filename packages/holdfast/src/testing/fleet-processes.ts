@@ -1,8 +1,9 @@
 // A coordinator and runners as processes of their own, through the command, as people start them.
 
+import { defined } from "@holdfast/core";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { registrationToken } from "./coordinator-client.ts";
-import type { HoldfastProcess, Project } from "./holdfast-process.ts";
+import type { HoldfastProcess, ProcessOptions, Project } from "./holdfast-process.ts";
 
 export interface CoordinatorProcess {
   readonly process: HoldfastProcess;
@@ -17,6 +18,10 @@ export interface CoordinatorOptions {
   readonly leaseMs?: number;
   /** The folder of its database; the project's own by default. */
   readonly folder?: string;
+  /** The address of its database, in place of a SQLite file in that folder. */
+  readonly storage?: string;
+  /** The launcher of another version of the command. */
+  readonly launcher?: string;
   /** By which its wall clock is set (`settableClock`). */
   readonly clock?: SettableClock;
   /** How often a session may be lost alone with its runner; 5 by default. */
@@ -44,17 +49,18 @@ export function settableClock(project: Project, name: string): SettableClock {
 
 export async function startCoordinator(
   project: Project,
-  { port = 0, leaseMs = 15_000, folder = ".", clock, poisonLosses, environmentKeys }: CoordinatorOptions = {},
+  options: CoordinatorOptions = {},
 ): Promise<CoordinatorProcess> {
+  const { port = 0, leaseMs = 15_000, folder = ".", clock, poisonLosses, environmentKeys } = options;
   const config = project.path("coordinator.json");
   writeFileSync(
     config,
     JSON.stringify({ leaseMs, renewMs: Math.floor(leaseMs / 4), poisonLosses, environmentKeys }),
   );
   mkdirSync(project.path(folder), { recursive: true });
-  const storage = `sqlite:${project.path(`${folder}/fleet.db`)}`;
+  const { storage = `sqlite:${project.path(`${folder}/fleet.db`)}`, launcher } = options;
   const args = ["coordinator", "--config", config, "--storage", storage, "--port", String(port), "--json"];
-  const started = project.start(args, { env: { ...clock?.env } });
+  const started = project.start(args, { env: { ...clock?.env }, ...defined({ launcher }) });
   await started.says('"listening"');
   const line = started.stdout.split("\n").find((text) => text.includes('"listening"'))!;
   const { url, adminTokenFile } = JSON.parse(line) as { url: string; adminTokenFile: string };
@@ -67,11 +73,12 @@ export async function startRunnerProcess(
   coordinator: CoordinatorProcess,
   name: string,
   args: readonly string[],
-  clock?: Pick<SettableClock, "env">,
+  { env, launcher }: Pick<ProcessOptions, "env" | "launcher"> = {},
 ): Promise<HoldfastProcess> {
   const token = await registrationToken(coordinator, name);
   const started = project.start(["runner", "-c", coordinator.url, "--name", name, ...args], {
-    env: { ...clock?.env, HOLDFAST_TOKEN: token },
+    env: { ...env, HOLDFAST_TOKEN: token },
+    ...defined({ launcher }),
   });
   await started.says("waiting for runs");
   return started;

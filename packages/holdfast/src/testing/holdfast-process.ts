@@ -125,6 +125,8 @@ export interface ProcessOptions {
   readonly stdin?: string;
   /** A folder of the project to be in. */
   readonly folder?: string;
+  /** The launcher of another version of the command. */
+  readonly launcher?: string;
 }
 
 /** A folder of its own, with a project of its own, and the processes started there. */
@@ -148,7 +150,7 @@ export class Project {
 
   /** Start `holdfast` with these arguments. */
   start(args: readonly string[], options: ProcessOptions = {}): HoldfastProcess {
-    return this.#spawn(process.execPath, [this.#launcher, ...args], options);
+    return this.#spawn(process.execPath, [options.launcher ?? this.#launcher, ...args], options);
   }
 
   /** Start a program of this folder without the command. */
@@ -213,7 +215,8 @@ export class Project {
   /** Run `holdfast` to its end. */
   async finish(args: readonly string[], options: ProcessOptions = {}): Promise<Finished> {
     const { env = {}, stdin = "", folder = "." } = options;
-    if (this.#needsProcess(args)) return this.start(args, { ...options, stdin }).finished;
+    if (options.launcher !== undefined || this.#needsProcess(args))
+      return this.start(args, { ...options, stdin }).finished;
     const finished = await callCommand(MAIN, this.folder, this.#code, {
       launcher: this.#launcher,
       args,
