@@ -87,6 +87,7 @@ test("a message may have several lines, and Ctrl-C drops one that was begun", SL
   enter(process, "and go on");
   await process.says("answer 1.");
   process.child.stdin.write("\u001b[200~pasted one\rpasted two\u001b[201~");
+  await process.says(/\.\.\. \S*pasted two/); // The lines wait for Enter.
   enter(process, " and typed");
   await process.says("answer 2.");
   enter(process, "dropped \\");
