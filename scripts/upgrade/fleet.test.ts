@@ -39,7 +39,7 @@ export const question = agent("question", (ctx) => ctx.requestInput("Which?", { 
 export const approval = agent("approval", async (ctx) => (await ctx.requestInput("Deploy?", { answer: "approval" })).approved);
 export const waits = agent("waits", (ctx) => ctx.waitForSignal("go"));
 export const child = agent("child", (ctx) => ctx.waitForChild(ctx.spawnAgent(local(waits), null)), { agents: [waits] });
-export const timer = agent("timer", async (ctx) => { await ctx.sleep(15_000); return "woken"; });
+export const timer = agent("timer", async (ctx) => { await ctx.sleep(60_000); return "woken"; });
 export const step = agent("step", (ctx) => ctx.run("slow", async () => {
   appendFileSync("slow.txt", "begun\\n");
   while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 50));
