@@ -5,7 +5,7 @@
 //                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres,
 //                             simulation, nemesis, outages, upgrades, boundaries. Suites: conformance, command-lines,
 //                             mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents,
-//                             page, field, release, bench, mutants, tests
+//                             page, containers, field, release, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
@@ -189,11 +189,7 @@ const CAMPAIGNS: readonly Campaign[] = [
       "packages/storage/src/sqlite/behaviour/simulator.test.ts",
     ],
   ),
-  {
-    name: "postgres",
-    tests: [POSTGRES_TESTS],
-    run: runPostgres,
-  },
+  { name: "postgres", tests: [POSTGRES_TESTS], run: runPostgres },
   { name: "simulation", run: runSimulations },
   {
     name: "nemesis",
@@ -282,6 +278,9 @@ const CAMPAIGNS: readonly Campaign[] = [
         "HOLDFAST_RELEASE_FIGURES",
       ),
   },
+  ofTests("containers", "example 30 with Podman: a kill and a new image under sessions, each effect once", [
+    "scripts/containers/containers.test.ts",
+  ]),
   fieldCampaign(values.programs, runTests),
   ofTests("bench", "every workload is measured in memory and on SQLite, and on installed packages", [
     "bench/bench.test.ts",

