@@ -48,9 +48,9 @@ const CANARIES = [
 const FLEET_CANARIES = [
   ["O1, ST2: an older token is fenced", 1_000],
   ["O7: leases are renewed", 50],
-  ["O4: what cannot be renewed is let go of", 2_500],
+  ["O4: what cannot be renewed is let go of", 5_000],
   ["O4: what may have passed on is not renewed", 200],
-  ["H3: a poll that is asked again gets the same answer", 400],
+  ["H3: a poll that is asked again gets the same answer", 500],
   ["O1: a claim that was used elsewhere is not given back", 4_500],
   ["S2: losing every notice loses no session", 50],
   ["S3: a runner goes by its coordinator's time", 1_500],
@@ -58,9 +58,9 @@ const FLEET_CANARIES = [
   ["D3: a clock that was set back is not followed", 100],
   ["C3: a process that stops lets its attempts end within the grace", 3_000],
   ["O5: what the watchdog's thread has renewed is kept", 600],
-  ["O5: a step does not block without a limit", 1_500],
-  ["O16: a task whose request was stored without an answer has lost no attempt", 150],
-  ["O16: an attempt that waited for a slot has not begun", 1_500],
+  ["O5: a step does not block without a limit", 3_000],
+  ["O16: a task whose request was stored without an answer has lost no attempt", 700],
+  ["O16: an attempt that waited for a slot has not begun", 2_200],
   ["O16: a retry that was not due has not begun", 1_500],
 ] as const;
 
