@@ -101,10 +101,17 @@ export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): 
 
 /**
  * claims-3. Whether a batch proves that its claim holder can commit. A batch of lost attempts does not: their
- * process may have died of them.
+ * process may have died of them. One of attempts that are handed over does not either: their process was stopped before
+ * they could end it.
  */
 export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
-  return records.length === 0 || records.some(({ type }) => type !== "attempt_lost");
+  return records.length === 0 || records.some((record) => !isOfNoOutcome(record));
+}
+
+function isOfNoOutcome(record: CommitBatch["records"][number]): boolean {
+  return (
+    record.type === "attempt_lost" || (record.type === "attempt_failed" && record.handedOver !== undefined)
+  );
 }
 
 /** Whether a session may be the cause of its losses. */

@@ -293,6 +293,20 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await claim("owner-3", 2 * LEASE_MS)).toMatchObject({ losses: 2 });
   });
 
+  // A trial whose runner died stops in order. Otherwise each of two sessions that crash their process would make
+  // the other one innocent, without end.
+  test("ST39: a commit of nothing but attempts that are handed over proves nothing", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    await (await fixture.claim("ses-1", "owner-1", 0)).commit({ records: [STARTED, scheduling("work")] });
+    await claim("owner-2", LEASE_MS);
+    const third = await fixture.claim("ses-1", "owner-3", 2 * LEASE_MS);
+    const note = { type: "attempt_failed", task: 1, attempt: 1, at: 1, retryAt: 1 } as const;
+    const committed = await third.commit({ records: [{ ...note, handedOver: "running" }] }, 2 * LEASE_MS);
+    expect(committed).toMatchObject({ status: "committed" });
+    await third.release();
+    expect(await claim("owner-4", 2 * LEASE_MS)).toMatchObject({ losses: 2 });
+  });
+
   test("ST39: a batch that was refused, or only sent again, proves nothing", async () => {
     await fixture.apply(creating("ses-1"), 0);
     const first = await fixture.claim("ses-1", "owner-1", 0);
