@@ -97,6 +97,7 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   models: "behaviour/doctor",
   pause: "behaviour/families",
   push: "behaviour/coordinator-place",
+  replay: "behaviour/tracing",
   result: "behaviour/commands",
   resume: "behaviour/families",
   "resume --agent": "behaviour/families",
@@ -146,6 +147,8 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   "ui --db": "behaviour/local-stack",
   unpause: "behaviour/families",
   "up --agents": "behaviour/external-worktree",
+  "upgrade --agents --check": "behaviour/upgrade",
+  "upgrade --check": "behaviour/upgrade",
   "worktrees list": "behaviour/worktrees",
 };
 
