@@ -101,8 +101,8 @@ export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): 
 
 /**
  * claims-3. Whether a batch proves that its claim holder can commit. A batch of lost attempts does not: their
- * process may have died of them. One of attempts that are handed over does not either: their process was stopped before
- * they could end it.
+ * process may have died of them. Attempts that are handed over do not prove it either: their process was stopped
+ * before they could end it.
  */
 export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
   return records.length === 0 || records.some((record) => !isOfNoOutcome(record));
