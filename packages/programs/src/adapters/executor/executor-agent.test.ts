@@ -398,23 +398,19 @@ describe("a persistent executor", () => {
       }
     }`;
 
-  test(
-    "one process takes several turns while it is warm, and is asked to shut down",
-    ofCampaign,
-    async () => {
-      const profile = await world.node(LOOP, { lifecycle: "persistent", conversationTtlMs: 60_000 });
-      const { runtime, agent, executor } = world.open(profile);
-      const handle = await runtime.start(agent, "one");
-      await waits(handle.sessionId);
-      const [mode, pid] = (await progress(handle.sessionId))!.split(" ");
-      expect(mode).toBe("start");
-      await handle.signal(NEXT_INPUT, "two");
-      await vi.waitUntil(async () => (await progress(handle.sessionId)) === `start ${pid} two`, WAIT);
-      await executor.close();
-      expect(existsSync(join(world.folder, "shut-down"))).toBe(true);
-      expect(world.processes()).toEqual([]);
-    },
-  );
+  test("one process takes several turns while it is warm, and is asked to shut down", async () => {
+    const profile = await world.node(LOOP, { lifecycle: "persistent", conversationTtlMs: 60_000 });
+    const { runtime, agent, executor } = world.open(profile);
+    const handle = await runtime.start(agent, "one");
+    await waits(handle.sessionId);
+    const [mode, pid] = (await progress(handle.sessionId))!.split(" ");
+    expect(mode).toBe("start");
+    await handle.signal(NEXT_INPUT, "two");
+    await vi.waitUntil(async () => (await progress(handle.sessionId)) === `start ${pid} two`, WAIT);
+    await executor.close();
+    expect(existsSync(join(world.folder, "shut-down"))).toBe(true);
+    expect(world.processes()).toEqual([]);
+  });
 
   test("a turn after the process has gone starts another process with mode resume", ofCampaign, async () => {
     const profile = await world.node(LOOP, { lifecycle: "persistent", conversationTtlMs: 60_000 });

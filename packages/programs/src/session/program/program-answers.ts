@@ -34,27 +34,27 @@ export class ProgramAnswers {
     const key = `${program} ${changedAt} ${argument}`;
     const known = this.#known.get(key);
     if (known !== undefined && performance.now() < known.until) return known.report;
-    const report = this.#ask(program, argument, place);
     this.#known.delete(key);
     const [oldest] = this.#known.keys();
     if (oldest !== undefined && this.#known.size === KNOWN_MAX) this.#known.delete(oldest);
+    const report = this.#ask(key, { ...place, argv: [program, argument] });
     this.#known.set(key, { report, until: performance.now() + KNOWN_MS });
-    const isAnswer = await report.then(
-      ({ end }) => end.type === "exit" && end.exitCode === 0,
-      () => false,
-    );
-    if (!isAnswer) this.#known.delete(key);
     return report;
   }
 
-  async #ask(program: string, argument: string, place: Place): Promise<ProcessReport> {
-    const asked = await this.#supervisor.start({
-      argv: [program, argument],
-      ...place,
-      timeoutMs: ANSWER_MS,
-      killGraceMs: 0,
-      outputBytes: ANSWER_BYTES,
-    });
-    return asked.ended;
+  /** Forgets a failure before its callers hear of it, so that the next question starts the program. */
+  async #ask(
+    key: string,
+    call: Place & { readonly argv: readonly [string, string] },
+  ): Promise<ProcessReport> {
+    const limits = { timeoutMs: ANSWER_MS, killGraceMs: 0, outputBytes: ANSWER_BYTES };
+    let isAnswer = false;
+    try {
+      const report = await (await this.#supervisor.start({ ...call, ...limits })).ended;
+      isAnswer = report.end.type === "exit" && report.end.exitCode === 0;
+      return report;
+    } finally {
+      if (!isAnswer) this.#known.delete(key);
+    }
   }
 }
