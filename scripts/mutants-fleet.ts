@@ -129,6 +129,14 @@ export const FLEET_MUTANTS = [
     test: "ST39: a commit takes the losses back",
   },
   {
+    name: "ST39: a commit of attempts that are handed over takes no losses back",
+    marker: "hand-over-proves",
+    part: ' || (record.type === "attempt_failed" && record.handedOver !== undefined)',
+    becomes: "",
+    tests: [MEMORY],
+    test: "ST39: a commit of nothing but attempts that are handed over proves nothing",
+  },
+  {
     name: "O7: a lease begins anew when its storage is opened again",
     marker: "reopened-lease-expired",
     part: "now + leaseMs",

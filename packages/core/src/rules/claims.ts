@@ -7,7 +7,7 @@
 //     late.
 //   claims-3. Losses are counted between commits. A released claim is not a loss, and does not reset the
 //       count: a holder that only claims and releases has proven nothing. A commit that only records lost
-//       attempts does not reset the count either. A release on behalf of a holder that is gone is a loss,
+//       attempts, or attempts that are handed over, does not reset the count either. A release on behalf of a holder that is gone is a loss,
 //       once, as if its lease had passed.
 //
 // These rules know no sessions but their status, and no time but the time they are given. The storage keeps
@@ -105,10 +105,11 @@ export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): 
  * before they could end it.
  */
 export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
-  return records.length === 0 || records.some((record) => !isOfNoOutcome(record));
+  return records.length === 0 || records.some((record) => !isLostOrHandedOver(record));
 }
 
-function isOfNoOutcome(record: CommitBatch["records"][number]): boolean {
+function isLostOrHandedOver(record: CommitBatch["records"][number]): boolean {
+  // mutant: hand-over-proves
   return (
     record.type === "attempt_lost" || (record.type === "attempt_failed" && record.handedOver !== undefined)
   );
