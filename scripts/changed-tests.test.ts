@@ -95,6 +95,16 @@ describe("the tests of a change", () => {
     expect(chosen(["packages/core/src/two.ts"]).leftOut).toEqual([]);
   });
 
+  test("a file whose tests are all of campaigns is chosen only where these are played", () => {
+    write(
+      "packages/core/src/one.test.ts",
+      'import { one } from "./one.ts";\ntest("a", ofCampaign, () => one);\n',
+    );
+    const one = ["packages/core/src/one.ts"];
+    expect(choose(readTree(root), one, () => 1).chosen).toEqual(["packages/app/src/whole.test.ts"]);
+    expect(choose(readTree(root), one, () => 1, true).chosen[0]).toBe("packages/core/src/one.test.ts");
+  });
+
   test("a file that no source imports chooses no test", () => {
     expect(chosen(["README.md"])).toEqual({ chosen: [], leftOut: [] });
   });

@@ -11,7 +11,7 @@
 //   - The tests beside a source are in its folder, or in the nearest folder above that has any. A test among
 //     them that reaches the source is chosen whatever it takes. Where no test reaches it yet, all of them come
 //     first.
-//   - A file whose tests are all of campaigns is never chosen, because none of them would be played.
+//   - A file whose tests are all of campaigns is chosen only where these are played too.
 //   - The time of a test file is that of its last run in this checkout. Before the first it is estimated from
 //     its text, and that of the suites that it plays.
 
@@ -51,17 +51,21 @@ export function changedFiles(root: string): { readonly base: string; readonly fi
   return { base, files: `${differing}\n${untracked}`.split("\n").filter((file) => file !== "") };
 }
 
-/** @param lastMs the time that a test file last took. */
+/**
+ * @param lastMs the time that a test file last took.
+ * @param isWithCampaign whether the tests of campaigns in these files are played.
+ */
 export function choose(
   tree: Tree,
   changed: readonly string[],
   lastMs: (file: string) => number | undefined,
+  isWithCampaign = false,
 ): Choice {
   const importers = importersIn(tree);
   const steps = stepsFrom(importers, changed);
   const beside = new Set(changed.flatMap((file) => testsBeside(tree, importers, file)));
   const reached = [...new Set([...steps.keys(), ...beside])]
-    .filter((file) => isTest(file) && (steps.get(file) === 0 || !isOfCampaign(tree, file)))
+    .filter((file) => isTest(file) && (isWithCampaign || steps.get(file) === 0 || !isOfCampaign(tree, file)))
     .map((file) => {
       const distance = steps.get(file) ?? Infinity;
       return {

@@ -6,6 +6,7 @@
 //                              format of the changed files. A change is the difference from the merge base
 //                              with `main`, and on `main` from the commit before. The first line of the
 //                              output says what is left out. No test of a campaign is played.
+//   -- --changed --campaign    the same with the tests of campaigns, which nothing else plays beside a change. They take minutes
 //   -- --expensive             runs nothing: the test files with the most processor time, as they were last measured in this checkout
 //
 //   - The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one
@@ -102,9 +103,11 @@ if (args.length === 0) {
   await Promise.all([runChecks(CHECKS, counts), runTests([WITHOUT_CAMPAIGN], counts)]);
   await runChecks([SPEED], counts); // Last, because it measures processor time.
 } else if (args.includes("--changed")) {
-  const { tests, checks } = forChange();
-  const rest = args.filter((arg) => arg !== "--changed");
-  const run = tests.length > 0 ? runTests([WITHOUT_CAMPAIGN, ...rest, ...tests], counts) : undefined;
+  const isWithCampaign = args.includes("--campaign");
+  const { tests, checks } = forChange(isWithCampaign);
+  const rest = args.filter((arg) => arg !== "--changed" && arg !== "--campaign");
+  const filter = isWithCampaign ? [] : [WITHOUT_CAMPAIGN];
+  const run = tests.length > 0 ? runTests([...filter, ...rest, ...tests], counts) : undefined;
   await Promise.all([runChecks(checks, counts), run]);
 } else await runTests(args, counts);
 const { passed, failed, skipped, failures } = counts;
@@ -114,14 +117,17 @@ console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} ski
 process.exit(failed > 0 ? 1 : 0);
 
 /** The tests and the checks of `--changed`. Says what it leaves out. */
-function forChange(): { readonly tests: readonly string[]; readonly checks: readonly Check[] } {
+function forChange(isWithCampaign: boolean): {
+  readonly tests: readonly string[];
+  readonly checks: readonly Check[];
+} {
   const { base, files } = changedFiles(root);
-  const { chosen, leftOut } = choose(readTree(root), files, lastTimes(root));
+  const { chosen, leftOut } = choose(readTree(root), files, lastTimes(root), isWithCampaign);
   const sources = files.filter((file) => /\.(ts|mjs)$/.test(file) && existsSync(join(root, file)));
   console.log(
     `changed since ${base.slice(0, 7)}: ${files.length} files. Runs the ${chosen.length} nearest test files, types, tidy, unused code, and lint and ` +
-      `format of ${sources.length} sources. Leaves out ${leftOut.length} farther test files, to end within a minute, the tests of ` +
-      "campaigns, and the test files that import no changed file",
+      `format of ${sources.length} sources. Leaves out ${leftOut.length} farther test files, to end within a minute, ` +
+      `${isWithCampaign ? "" : "the tests of campaigns, "}and the test files that import no changed file`,
   );
   const ofSources = new Set(["lint", "format"]);
   const checks = CHECKS.filter(([name]) => sources.length > 0 || !ofSources.has(name));
