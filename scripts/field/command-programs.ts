@@ -27,10 +27,11 @@ const AGENTS: readonly FieldProgram[] = [
   },
   {
     file: "agents/r10-monorepo.sh",
-    expects: "files of a package of a monorepo are used or named",
+    expects: "files of a package of a monorepo are used",
     says: [
-      /^ *\d+: {2}\.: \.claude\/agents, \.claude\/skills, \.claude\/settings\.json, \.mcp\.json of this folder/m,
-      /^not used here: \. \(/m,
+      /^webber +loaded /m,
+      /^web-skill +loaded /m,
+      /packages\/web\/\.claude\/settings\.json: permissions\.deny: mapped to deny read_file/,
       /^AGENTS\.md in the prompt: R-ROOT R-WEB/m,
     ],
   },
@@ -138,7 +139,7 @@ const PAGE: readonly FieldProgram[] = [
     expects: "keys do what the focused control says, and a held key answers once",
     says: [
       // An answer counts only when its item was shown for a moment.
-      /^Enter on the focused button Deny of the inbox: \/ui\/; state (completed|input_required)$/m,
+      /^Enter on the focused button Deny of the inbox: \/ui\/inbox; state (completed|input_required)$/m,
       /^Enter on the focused link Costs, from the inbox: \/ui\/costs$/m,
       /^Enter on the focused fifth row (\S+): \1$/m,
       /^Enter on the focused link Fleet, from the sessions: \/ui\/fleet$/m,

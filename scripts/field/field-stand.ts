@@ -1,7 +1,7 @@
 // `FieldStand`: a project of the packed packages, a copy of the programs, and what each kind of program needs.
 //
-//   - The programs were written for another state of the checkout. The copy gets the ports of this run, and two
-//     modules that are not among them.
+//   - The programs were written for another state of the checkout. The copy gets the ports of this run, two
+//     modules that are not among them, and the present address of the inbox.
 //   - A program leaves processes when it fails. Each is the leader of a group of processes, which ends with it.
 
 import { spawn, spawnSync } from "node:child_process";
@@ -148,6 +148,7 @@ export class FieldStand {
       case "local":
         return this.#playLocal(path, ms);
       case "page":
+        writeFileSync(path, inInbox(readFileSync(path, "utf8")));
         return this.#call(process.execPath, [path], ms, await (this.#page ??= this.#openPage()));
       default:
         return this.#playEngine(path, args, ms);
@@ -299,6 +300,11 @@ export class FieldStand {
     child.on("close", () => resolve(text));
     return promise;
   }
+}
+
+/** The inbox was the first screen when the programs of `page` were written, and has an address of its own now. */
+function inInbox(program: string): string {
+  return program.replaceAll(/goto\(`\$\{url\}\/ui\/(?=[`?])/g, (first) => `${first}inbox`);
 }
 
 function tarballs(): readonly string[] {
