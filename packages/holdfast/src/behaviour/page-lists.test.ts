@@ -70,8 +70,9 @@ test(
     expect(new URL(page.url()).searchParams.get("status")).toBe("submitted");
 
     // The place is kept for when the person comes back, and keys go on from there.
-    await list.evaluate((element) => (element.scrollTop = 3_000));
-    const row = list.getByRole("link").nth(20);
+    const scroll = () => list.evaluate((element) => ((element.scrollTop = 3_000), element.scrollTop));
+    await expect.poll(scroll).toBe(3_000); // Once its rows are there.
+    const row = list.locator('li[aria-posinset="55"] a'); // In view there, and not made before.
     const id = (await row.getAttribute("data-session"))!;
     await row.press("Enter");
     await page.getByRole("tab", { name: "timeline" }).waitFor();
