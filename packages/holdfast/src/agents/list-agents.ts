@@ -17,6 +17,7 @@ import {
   readProfileAgents,
   trustFolder,
   type AgentPlaces,
+  type AgentRecord,
   type ListedAgent,
 } from "@holdfast/agents";
 import { CONFIG_FILE } from "@holdfast/agents/trust";
@@ -33,6 +34,7 @@ import { installedAgentsFolder } from "@holdfast/machine/external-agent-names";
 import { doublesOf } from "@holdfast/machine/programs";
 
 const DESCRIPTION_CHARS = 60;
+const STARTED_CHARS = 200;
 const NO_TAGS: readonly string[] = [];
 const NO_FILES = "no agent files: `holdfast agents new NAME` writes one";
 
@@ -192,7 +194,7 @@ export async function trustProject(path: string | undefined, args: Arguments, io
   for (const { path: file } of agentFiles)
     for (const line of hiddenTextIn(file, shownPath(file, io))) io.note(`${io.notes.symbols.warn} ${line}`);
   for (const { record, name } of agentFiles.map((found) => loadAgentFile(found)))
-    for (const text of record === null ? [] : trifectaText(record))
+    for (const text of record === null ? [] : [...startedBy(record), ...trifectaText(record)])
       io.note(`${io.notes.symbols.warn} ${plainLine(name, 40)}: ${text}`);
   const skills = approveSkills(trusted).map(({ name, path: file }) => {
     noteHiddenText(`the skill ${name}`, readFolderContent(dirname(file)).files, io);
@@ -214,6 +216,21 @@ export async function trustProject(path: string | undefined, args: Arguments, io
     `${[folder, ...others].join(" and ")} ${others.length === 0 ? "is" : "are"} trusted: ${count(usable, "agent file")} can be used${refused}${approved}`,
   );
   return 0;
+}
+
+/** The programs and the code that an agent's file starts once its project is trusted, a line for each. */
+function startedBy({ hooks, mcpServers, tasks }: AgentRecord): readonly string[] {
+  const ofHooks = hooks.flatMap(({ run, point }) =>
+    run.type === "command" ? [`its hook at ${point} runs ${run.command}`] : [],
+  );
+  const ofServers = Object.entries(mcpServers).flatMap(([name, server]) =>
+    typeof server === "object" && "command" in server
+      ? [`its MCP server ${name} runs ${[server.command, ...(server.args ?? [])].join(" ")}`]
+      : [],
+  );
+  return [...ofHooks, ...ofServers, ...tasks.map((file) => `its tools run the code of ${file}`)].map((line) =>
+    plainLine(line, STARTED_CHARS),
+  );
 }
 
 /** The project, and the folders with files for agents from the current one up to it. */

@@ -285,6 +285,21 @@ test("an agent with private data, texts of strangers and a way out is warned of 
   expect([trusted.code, trusted.stderr]).toEqual([0, expect.stringContaining(`open: ${says}`)]);
 });
 
+test("trust names each program and file of code that the agents of a project start from then on", async () => {
+  const tools = "mcpServers: { box: { command: node, args: [box.mjs] } }\nholdfast:\n  tasks: [tasks.ts]\n";
+  const hooks = "  hooks: { before_tool: [{ command: ./check.sh }] }\n";
+  write("rights/.holdfast/agents/starter.md", agentFile("starter", `${tools}${hooks}`));
+  write("rights/tasks.ts", "export default {};\n");
+  const { code, stderr } = await project.finish(["agents", "trust", "rights"], { stdin: "" });
+  expect(code, stderr).toBe(0);
+  for (const said of [
+    "starter: its hook at before_tool runs ./check.sh",
+    "starter: its MCP server box runs node box.mjs",
+    "starter: its tools run the code of tasks.ts",
+  ])
+    expect(stderr).toContain(said);
+});
+
 test("agents import writes each agent of a file of another tool, with a report on every field, all of them or none", async () => {
   cpSync(
     fileURLToPath(new URL("../../../agents/src/files/fixtures/docker/agent.yaml", import.meta.url)),
