@@ -16,7 +16,7 @@ import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { modelTask } from "./model-task.ts";
 import { modelPrices } from "./prices.ts";
-import { scriptedModel } from "./resolve-model.ts";
+import { resolveModel, scriptedModel } from "./resolve-model.ts";
 
 const IN_MICRO = 3;
 const OUT_MICRO = 15;
@@ -42,8 +42,8 @@ afterEach(async () => {
 });
 
 /** A conversation of some calls, as long as it takes; `who` makes it another one. */
-function talker(maxOutputTokens = 2_000): Agent<string, string> {
-  const model = modelTask(scriptedModel(server.url), { retry: RETRY });
+function talker(maxOutputTokens = 2_000, provider = scriptedModel(server.url)): Agent<string, string> {
+  const model = modelTask(provider, { retry: RETRY });
   return defineAgent({
     name: "talker",
     tasks: [model],
@@ -202,17 +202,29 @@ describe("a budget over model calls", () => {
 
   test("a model without a price is refused before the call; a limit of tokens needs none", async () => {
     runtime = createRuntime({ storage, prices: modelPrices() });
-    const agent = talker();
+    const env = { ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: "k", HOLDFAST_MODEL: "anthropic/own" };
+    const agent = talker(2_000, resolveModel(env));
     const costly = await runtime.start(agent, "Ada", { budget: { maxCostMicroUsd: 5_000_000 } });
     expect(await costly.settled()).toMatchObject({
       status: "failed",
       error: {
-        cause: { code: "unknown_price", message: expect.stringContaining("scripted/scripted-model") },
+        cause: { code: "unknown_price", message: expect.stringContaining("anthropic/own") },
       },
     });
     expect(server.requests).toHaveLength(0);
     const counted = await runtime.start(agent, "Bob", { budget: { maxTokens: 5_000_000 } });
     expect((await counted.settled()).status).toBe("completed");
+  });
+
+  test("a scripted model costs nothing, so a limit of money lets it work", async () => {
+    runtime = createRuntime({ storage, prices: modelPrices() });
+    const session = await runtime.start(talker(), "Ada", { budget: { maxCostMicroUsd: 1 } });
+    expect((await session.settled()).status).toBe("completed");
+    expect((await storage.reader.session(session.sessionId))?.cost).toMatchObject({
+      calls: CALLS,
+      unpriced: 0,
+      costMicroUsd: 0,
+    });
   });
 
   test("a conversation that is longer than was told is refused before the call", async () => {

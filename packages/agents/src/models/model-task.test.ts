@@ -472,8 +472,8 @@ describe("servers that behave oddly", () => {
 test("the scripted model needs no key", async () => {
   const open = await startScriptedModelServer({ script: () => ({ text: "hi" }) });
   const source = scriptedModel(open.url);
-  expect((await ask(source)).reply).toMatchObject({ text: "hi", model: "scripted/scripted-model" });
-  expect(source).toMatchObject({ isScripted: true, isPriced: false });
+  const reply = { text: "hi", model: "scripted/scripted-model", usage: { costMicroUsd: 0 } };
+  expect([source, await ask(source)]).toMatchObject([{ isScripted: true, isPriced: true }, { reply }]);
   expect(source.describe()).toContain("no real model is asked");
   await open.close();
 });

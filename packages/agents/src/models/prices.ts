@@ -10,12 +10,16 @@ import type { ModelUsage } from "./model-provider.ts";
 /** A provider in the price table, by its id or by the URL of its API. */
 export type PriceList = { readonly providerId: string } | { readonly providerApiUrl: string };
 
+/** The provider whose replies are written in advance. Nobody is asked, so they cost nothing. */
+export const SCRIPTED = { providerId: "scripted" } as const;
+
 /** In millionths of a dollar, rounded up; `undefined` when the table does not know the model. */
 export function costMicroUsd(
   prices: PriceList,
   model: string,
   usage: Omit<ModelUsage, "costMicroUsd">,
 ): number | undefined {
+  if ("providerId" in prices && prices.providerId === SCRIPTED.providerId) return 0;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
   const minute = Math.floor(Date.now() / MINUTE_MS); // Some prices depend on the time.
   const key = JSON.stringify([
@@ -88,7 +92,7 @@ export function isPriced(prices: PriceList, model: string): boolean {
 }
 
 /** Names of our providers that the table knows, too. Behind other servers a name says nothing of a price. */
-const PROVIDERS = ["anthropic", "openai", "google"];
+const PROVIDERS = ["anthropic", "openai", "google", SCRIPTED.providerId];
 
 /**
  * Prices of models named `provider/model`, for `createRuntime({ prices })`.

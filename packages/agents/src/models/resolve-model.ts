@@ -6,6 +6,7 @@ import { aiSdkProvider, type AiSdkProviderOptions, type ModelTimeouts } from "./
 import { PROVIDER_KEYS } from "./model-keys.ts";
 import { providerOf } from "./model-names.ts";
 import type { ModelProvider } from "./model-provider.ts";
+import { SCRIPTED } from "./prices.ts";
 
 /** The variables that name a model, its address and its key. */
 export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
@@ -85,8 +86,9 @@ export function scriptedModel(url: string, options: ResolveModelOptions = {}): M
   const baseURL = `${checkUrl("HOLDFAST_SCRIPTED_MODEL_URL", url).replace(/\/v1$/, "")}/v1`;
   return aiSdkProvider({
     ...options,
-    provider: "scripted",
+    provider: SCRIPTED.providerId,
     model: "scripted-model",
+    prices: SCRIPTED,
     description: "a scripted model: its replies are written in advance, no real model is asked",
     isScripted: true,
     load: async () =>

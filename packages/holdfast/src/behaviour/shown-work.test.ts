@@ -40,6 +40,7 @@ test("a run shows texts, calls and changes, and -v every recorded event", async 
     "It is two now.",
   ];
   expect(stderr).toContain(shown.join("\n"));
+  expect(stderr).toMatch(/✓ completed in [\d.]+ m?s  [\d,]+ tokens  \$0\.0\d+\n/);
   expect(stderr).not.toMatch(/prepare|turn 1|#\d/);
   writeFileSync(project.path("value.txt"), "one\n");
   expect((await project.run("run", "editor.md", "Make it two.", "-v")).stderr).toMatch(

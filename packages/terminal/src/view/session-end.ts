@@ -2,8 +2,10 @@
 // with it.
 
 import { decodeJson, defined, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
+import { NO_COST } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { currentError } from "./describe-session.ts";
+import { spentFacts } from "./work/work-status.ts";
 import { cancelText } from "./session-tree.ts";
 import { duration, jsonText } from "../frame/plain-text.ts";
 
@@ -19,11 +21,12 @@ export function showEnd(
 ): number {
   const { sessionId, status, error, handedOffTo } = session;
   const output = decodeJson(session.output);
-  const took = tookMs === undefined ? "" : ` in ${duration(tookMs)}`;
   const outcome = resultOf(session);
   if (status === "completed") {
-    if (tookMs !== undefined)
-      io.note(`${io.notes.paint.green(`${io.notes.symbols.done} completed`)}${io.notes.paint.dim(took)}`);
+    if (tookMs !== undefined) {
+      const facts = [` in ${duration(tookMs)}`, ...spentFacts(session.cost ?? NO_COST)].join("  ");
+      io.note(`${io.notes.paint.green(`${io.notes.symbols.done} completed`)}${io.notes.paint.dim(facts)}`);
+    }
     const text = output === undefined ? "" : outputText(output);
     io.result(outcome, isOneTerminal(io) && hasShown(text) ? "" : text);
     if (handedOffTo !== undefined)

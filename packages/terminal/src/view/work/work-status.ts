@@ -80,7 +80,8 @@ export class WorkStatus {
     const passedMs = now - this.#since;
     const frames = symbols.done === "✓" ? FRAMES.unicode : FRAMES.ascii;
     const frame = frames[Math.floor(now / FRAME_MS) % frames.length]!;
-    const facts = [duration(passedMs), ...this.#costFacts()].join("  ");
+    const cost = [...this.#reported.values()].reduce(addCosts, this.#progress.spent);
+    const facts = [duration(passedMs), ...spentFacts(cost)].join("  ");
     const room = Math.max(8, columns - facts.length - 6);
     return `${paint.cyan(frame)} ${cutTo(doing, room, symbols.cut)}  ${paint.dim(facts)}`;
   }
@@ -91,12 +92,12 @@ export class WorkStatus {
     if (isConversation) return THINKING;
     return stepsText(this.#progress.steps.map((name) => plainLine(name, NAME_CHARS)));
   }
+}
 
-  #costFacts(): readonly string[] {
-    const cost = [...this.#reported.values()].reduce(addCosts, this.#progress.spent);
-    const tokens = cost.inputTokens + cost.outputTokens;
-    if (cost.calls === 0 || tokens === 0) return [];
-    const price = cost.unpriced === cost.calls ? [] : [costText(cost)];
-    return [`${amountText("maxTokens", tokens)} tokens`, ...price];
-  }
+/** The tokens and, where it is known, the cost; nothing before the first call of a model. */
+export function spentFacts(cost: Cost): readonly string[] {
+  const tokens = cost.inputTokens + cost.outputTokens;
+  if (cost.calls === 0 || tokens === 0) return [];
+  const price = cost.unpriced === cost.calls ? [] : [costText(cost)];
+  return [`${amountText("maxTokens", tokens)} tokens`, ...price];
 }
