@@ -48,6 +48,14 @@ export const COORDINATOR_MUTANTS = [
     test: "a damaged session that no runner fits does not keep others from ending: its row is damaged",
   },
   {
+    name: "rules-5: the stay of a runner that fits is no time without one",
+    marker: "met-time-counted",
+    part: "{ unmetMs, ",
+    becomes: "{ unmetMs: unmetMs + passedMs, ",
+    tests: ["packages/coordinator/src/behaviour/unmatched-restarts.test.ts"],
+    test: "runners that come and leave at once postpone the end of an unmatched session by their stay alone",
+  },
+  {
     name: "O1: only who holds a session writes to it",
     marker: "foreign-runner-writes",
     part: "claim?.owner !== runnerId",

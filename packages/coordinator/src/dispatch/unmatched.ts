@@ -1,16 +1,17 @@
 // `Unmatched` watches sessions that no registered runner fits: their unmet need is reported, and they end
 // after five minutes (rules-5).
 //
-//   - The five minutes begin when a coordinator first finds the session unmatched. That time is stored, so
-//     that a restart continues them. The age of a session's row does not count. A coordinator ends nothing in
-//     its first `RETURN_MS`, because runners may be returning to it.
+//   - Only the time counts in which a coordinator found no runner that fits, from one sweep to the next. The
+//     whole minutes of it are stored, so that a restart continues them. The age of a session's row does not
+//     count. A coordinator ends nothing in its first `RETURN_MS`, because runners may be returning to it.
 //   - A session that never began fails, and its parent is notified as of any other end. A session that has
 //     begun is paused: it has something to lose, and resumes when a person unpauses it.
 //   unmatched-3. A sweep takes time. A session that a runner claimed and released meanwhile, with nothing
 //       left to do, stays as the runner left it.
 //   - A damaged session is left unchanged, and the sweep continues with the others.
 //   - The five minutes start over once a runner has run the session, or a runner that fits has been
-//     registered for `RETURN_MS`. A runner that comes and leaves sooner postpones nothing.
+//     registered for `RETURN_MS`. A runner that leaves sooner postpones them by its stay alone. One that another
+//     session crashes again and again therefore costs the sessions that wait for it nothing.
 //
 // The sweep claims a session before it changes it, like any other writer.
 
@@ -41,20 +42,21 @@ const RETURN_MS = 60_000;
 const PAGE = 10_000;
 const ACT_LEASE_MS = 10_000;
 const ACTOR = "coordinator";
-/** A document for each session: put when its five minutes began, its body a `Mark`. */
-const COLLECTION = "unmatched";
+/** A document for each session, its body a `StoredWait`. */
+const COLLECTION = "unmet";
 const DOCUMENTS_MAX = 500;
 
 /** When the session was created or, once it has begun, last changed: differs when a runner has run the session since. */
 type Mark = number;
+type StoredWait = readonly [mark: Mark, unmetMinutes: number];
 
-/** Times are monotonic milliseconds. */
 interface Waits {
-  readonly since: number;
+  /** The time without a runner that fits, up to the last sweep. */
+  readonly unmetMs: number;
   readonly mark: Mark;
   /** The need that no runner meets; absent while a runner fits, or there is nothing to run. */
   readonly unmet?: string;
-  /** Since when `unmet` is absent. */
+  /** Since when `unmet` is absent, in monotonic milliseconds. */
   readonly metSince?: number;
 }
 
@@ -65,10 +67,12 @@ interface Row {
 
 export class Unmatched {
   readonly #host: UnmatchedHost;
-  /** Absent until the first sweep has read what is stored. */
+  /** Monotonic milliseconds, as `#sweptAt`. Absent until the first sweep has read what is stored. */
   #servesSince: number | undefined;
+  #sweptAt = 0;
   #waiting = new Map<string, Waits>();
-  readonly #stored = new Map<string, Mark>();
+  /** The bodies of the stored documents. */
+  readonly #stored = new Map<string, string>();
   /**
    * The fields that never change of sessions that were due at the last sweep: each row is read once for as
    * long as it waits.
@@ -88,7 +92,9 @@ export class Unmatched {
   endsAt(sessionId: string): number | undefined {
     const waits = this.#waiting.get(sessionId);
     const { clock } = this.#host;
-    return waits?.unmet === undefined ? undefined : clock.now() + this.#endOf(waits) - clock.monotonic();
+    if (waits?.unmet === undefined) return undefined;
+    const end = Math.max(this.#sweptAt + NO_MATCH_MS - waits.unmetMs, this.#endsNothingUntil);
+    return clock.now() + end - clock.monotonic();
   }
 
   get size(): number {
@@ -106,6 +112,8 @@ export class Unmatched {
     const { sessionIds } = await storage.due({ now: clock.now(), limit: PAGE });
     if (this.#servesSince === undefined) await this.#read();
     const now = clock.monotonic();
+    const passedMs = now - this.#sweptAt;
+    this.#sweptAt = now;
     const [before, waiting] = [this.#waiting, new Map<string, Waits>()];
     const needs = new Map<string, Needs>();
     const over = new Set<string>();
@@ -120,51 +128,54 @@ export class Unmatched {
       const was = before.get(sessionId);
       const mark = was?.unmet === undefined ? (row ?? (await this.#rowOf(sessionId)))?.mark : was.mark;
       if (mark === undefined) continue;
-      const waits = { since: was?.mark === mark ? was.since : now, mark, unmet };
-      if (now >= this.#endOf(waits) && (await this.#act(sessionId, unmet))) over.add(sessionId);
-      else waiting.set(sessionId, waits);
+      const unmetBefore = was?.mark === mark ? was.unmetMs : 0;
+      const unmetMs = unmetBefore + (was?.unmet === undefined ? 0 : passedMs);
+      const isOver = unmetMs >= NO_MATCH_MS && now >= this.#endsNothingUntil;
+      if (isOver && (await this.#act(sessionId, unmet))) over.add(sessionId);
+      else waiting.set(sessionId, { unmetMs, mark, unmet });
     }
-    for (const [sessionId, { since, mark, metSince = now }] of before) {
+    for (const [sessionId, { unmetMs, mark, metSince = now }] of before) {
       if (waiting.has(sessionId) || over.has(sessionId) || now - metSince >= RETURN_MS) continue;
-      waiting.set(sessionId, { since, mark, metSince });
+      // mutant: met-time-counted
+      waiting.set(sessionId, { unmetMs, mark, metSince });
     }
     this.#waiting = waiting;
     this.#needs = needs;
     await this.#store();
   }
 
-  /** Monotonic milliseconds. */
-  #endOf({ since }: Waits): number {
-    return Math.max(since + NO_MATCH_MS, (this.#servesSince ?? 0) + RETURN_MS);
+  get #endsNothingUntil(): number {
+    return (this.#servesSince ?? 0) + RETURN_MS;
   }
 
   /** Reads the waits that this coordinator or another one stored before. */
   async #read(): Promise<void> {
     const { storage, clock } = this.#host;
-    const [now, monotonic] = [clock.now(), clock.monotonic()];
     for (let after = ""; ;) {
       const page = await storage.reader.documents({
         collection: COLLECTION,
         limit: DOCUMENTS_MAX,
         ...(after === "" ? {} : { after }),
       });
-      for (const { id, body, updatedAt } of page) {
-        const mark = JSON.parse(body) as Mark;
-        this.#waiting.set(id, { since: monotonic - Math.max(0, now - updatedAt), mark });
-        this.#stored.set(id, mark);
+      for (const { id, body } of page) {
+        const [mark, minutes] = JSON.parse(body) as StoredWait;
+        this.#waiting.set(id, { unmetMs: minutes * MINUTE_MS, mark });
+        this.#stored.set(id, body);
       }
       after = page.at(-1)?.id ?? "";
       if (page.length < DOCUMENTS_MAX) break;
     }
-    this.#servesSince = monotonic;
+    this.#servesSince = clock.monotonic();
+    this.#sweptAt = this.#servesSince;
   }
 
   async #store(): Promise<void> {
     const { storage, clock } = this.#host;
     const changes: (PutDocument | RemoveDocument)[] = [];
-    for (const [id, { mark }] of this.#waiting) {
-      if (this.#stored.get(id) === mark) continue;
-      changes.push({ type: "put_document", collection: COLLECTION, id, body: JSON.stringify(mark) });
+    for (const [id, { mark, unmetMs }] of this.#waiting) {
+      const body = JSON.stringify([mark, Math.floor(unmetMs / MINUTE_MS)] satisfies StoredWait);
+      if (this.#stored.get(id) !== body)
+        changes.push({ type: "put_document", collection: COLLECTION, id, body });
     }
     for (const id of this.#stored.keys())
       if (!this.#waiting.has(id)) changes.push({ type: "remove_document", collection: COLLECTION, id });
@@ -173,7 +184,7 @@ export class Unmatched {
       await storage.commit(group, clock.now());
       for (const change of group) {
         if (change.type === "remove_document") this.#stored.delete(change.id);
-        else this.#stored.set(change.id, JSON.parse(change.body) as Mark);
+        else this.#stored.set(change.id, change.body);
       }
     }
   }
@@ -215,7 +226,7 @@ function endOf(session: Session, token: number, unmet: string): Change {
   const error = {
     name: "HoldfastError",
     code: "no_matching_runner",
-    message: `no runner matched the session within ${NO_MATCH_MS / MINUTE_MS} minutes: ${unmet}`,
+    message: `no runner matched the session for ${NO_MATCH_MS / MINUTE_MS} minutes: ${unmet}`,
     fix: hasBegun(session)
       ? `start a matching runner, then unpause the session: \`holdfast unpause ${sessionId}\``
       : "start a matching runner, or demand less, and start the session again",
