@@ -49,7 +49,7 @@ const limited = defineTask({ name: "limited", run: () => {
   appendFileSync("limits.txt", "asked\\n");
   if (existsSync("go")) return "served";
   throw new PauseError("quota_exceeded", "the plan is used up", {
-    pause: { reason: "quota", pool: "plan", resetsAt: Date.now() + 3_000, resumeAtReset: true } });
+    pause: { reason: "quota", pool: "plan", resetsAt: Date.now() + 30_000, resumeAtReset: true } });
 } });
 export const quota = agent("quota", (ctx) => ctx.scheduleTask(limited, null), { tasks: [limited] });
 export const queued = agent("queued", (ctx) => ctx.scheduleTask("elsewhere", 20));
