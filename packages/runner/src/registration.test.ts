@@ -1,6 +1,6 @@
 // `register` after the process before it has died, at a coordinator that refuses, is away, and comes back.
 
-import { ConflictError, UnavailableError, type HoldfastError } from "@holdfast/core";
+import { ConflictError, HoldfastError, UnavailableError } from "@holdfast/core";
 import { CoordinatorTime, type CoordinatorConnection } from "@holdfast/storage/remote";
 import { countingRandom, TestClock } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
@@ -29,6 +29,18 @@ test("registration-4: a process that is still there after that is believed to be
   const refused = expect(registering).rejects.toThrow("another process is it");
   await clock.advance(25_000);
   await refused;
+});
+
+test("a coordinator that refuses its version or protocol says what mends it", async () => {
+  const fix = "upgrade the coordinators first";
+  const { registering } = begin(
+    new HoldfastError("unsupported_protocol", "the runner has Holdfast 9", { fix }),
+  );
+  await expect(registering).rejects.toMatchObject({
+    code: "unsupported_protocol",
+    message: "the coordinator at http://test refuses this runner: the runner has Holdfast 9",
+    fix,
+  });
 });
 
 /** Registers a process that has a token of its own, at a coordinator whose answers the test decides. */

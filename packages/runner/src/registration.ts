@@ -202,11 +202,11 @@ function explained(error: HoldfastError, url: string): HoldfastError {
   if (error.code !== "unsupported_protocol" && error.code !== "version_unsupported") return error;
   return new HoldfastError(
     "unsupported_protocol",
-    `the coordinator at ${url} speaks another protocol: ${error.message}`,
+    `the coordinator at ${url} refuses this runner: ${error.message}`,
     {
-      got: `protocol ${PROTOCOL} here`,
+      got: `Holdfast ${VERSION} with protocol ${PROTOCOL} here`,
       ...defined({ expected: error.expected }),
-      fix: "use the same version of Holdfast for both",
+      fix: error.fix ?? "use the same version of Holdfast for both",
       cause: error,
     },
   );

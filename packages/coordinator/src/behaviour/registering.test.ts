@@ -1,6 +1,7 @@
 // Registration of runners: each token is one process's, and a registration makes one runner, however often
 // its answer is lost.
 
+import { VERSION } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeRunner, openFleet, Person, pollWaits, type Fleet } from "../testing/fleet.ts";
@@ -72,6 +73,23 @@ describe("registering", () => {
       errors: [{ pointer: `/${pointer}`, message: expect.stringContaining("must match") }],
     });
     expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(0);
+  });
+
+  test("a runner of a later minor version is told to upgrade the coordinators first, and its token stays unused", async () => {
+    const token = await registration();
+    const [major = 0, minor = 0] = VERSION.split(".").map(Number);
+    const by = (version: string) => new FakeRunner(fleet.url, { process: FIRST, version }).register(token);
+    for (const later of [`${major}.${minor + 1}.0`, `${major}.${minor + 1}.0-rc.1`, `${major + 1}.0.0`])
+      expect((await by(later)).body).toMatchObject({
+        status: 409,
+        code: "unsupported_protocol",
+        at: "version",
+        detail: `the runner has Holdfast ${later}, and this coordinator ${VERSION}`,
+        fix: `upgrade the coordinators first: restart each of them with ${later}, and then start the runner`,
+      });
+    expect((await fleet.admin.get("/v1/runners")).body.runners).toEqual([]);
+    for (const fitting of [`${major}.${minor}.99`, "0.0.9", "of our own"])
+      expect((await by(fitting)).status, fitting).toBe(200);
   });
 
   test("a registration token is no use to another process, and expires", async () => {

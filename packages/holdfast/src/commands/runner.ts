@@ -27,8 +27,8 @@ export const runner: Command = {
     "coordinator: sessions are in the project's database. Environment: " +
     "HOLDFAST_URL or AGENT_ORCHESTRATOR_API_URL, HOLDFAST_TOKEN, PROJECT_DIR, AGENT_EXECUTOR_PATH (in the project), and in seconds " +
     "POLL_TIMEOUT (at most 30) and HEARTBEAT_INTERVAL, how often claims are renewed (lowered to a third of the coordinator's lease). Exit codes: 0 drained, 2 an " +
-    "option is wrong, 3 a file is wrong, 5 the token is not valid, 6 this runner is already running, 11 another protocol, 130 " +
-    "stopped by Ctrl-C.",
+    "option is wrong, 3 a file is wrong, 5 the token is not valid, 6 this runner is already running, 11 the coordinator has " +
+    "an earlier version or another protocol, 130 stopped by Ctrl-C.",
   options: {
     coordinator: {
       help: "the coordinator (default: HOLDFAST_URL, or http://127.0.0.1:8765)",

@@ -170,7 +170,7 @@ export const COMMENTS = {
   "holdfast.v1.RegisterRequest.protocol": "The version of the runner's protocol. Another major version is refused.",
   "holdfast.v1.RegisterRequest.refused_agents": "Announced again after each change of the catalogue, and not with the runner's polls.",
   "holdfast.v1.RegisterRequest.task_kinds": "The kinds of tasks that it performs for sessions of other runners.",
-  "holdfast.v1.RegisterRequest.version": "The version of Holdfast that it runs. Absent for a runner of a version before this field.",
+  "holdfast.v1.RegisterRequest.version": "The version of Holdfast that it runs. A coordinator of an earlier minor version refuses the runner. Absent for a runner of a version before this field.",
   "holdfast.v1.RegisterResponse.now": "The coordinator's time, by which the runner sets the timers of its sessions.",
   "holdfast.v1.RegisterResponse.owner": "The user whose sessions the runner gets, if it gets no others.",
   "holdfast.v1.RegisterResponse.protocol": "The version of the coordinator's protocol.",

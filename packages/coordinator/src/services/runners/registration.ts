@@ -1,7 +1,7 @@
 // `registeredRunner` makes the stored runner of a registration, and `refuseUnfit` refuses processes that
 // cannot be runners here.
 
-import { defined, HoldfastError, UsageError } from "@holdfast/core";
+import { defined, HoldfastError, UsageError, VERSION } from "@holdfast/core";
 import type { RegisterRequest } from "@holdfast/proto";
 import { announcedAgents } from "../../input/announced-agents.ts";
 import type { StoredRunner } from "../../store/registry.ts";
@@ -14,19 +14,40 @@ export const PROTOCOL = 1;
 const PROCESS_CHARS = 32;
 
 /** @throws HoldfastError `unsupported_protocol`, UsageError */
-export function refuseUnfit({ protocol, process }: RegisterRequest): void {
+export function refuseUnfit({ protocol, process, version }: RegisterRequest): void {
   if (protocol !== PROTOCOL)
     throw new HoldfastError("unsupported_protocol", `the runner speaks protocol ${protocol}`, {
       at: "protocol",
       expected: `protocol ${PROTOCOL}`,
       fix: "use a runner of the coordinator's version",
     });
+  if (version !== undefined && isLaterMinor(version))
+    throw new HoldfastError(
+      "unsupported_protocol",
+      `the runner has Holdfast ${version}, and this coordinator ${VERSION}`,
+      {
+        at: "version",
+        expected: `version ${VERSION} or an earlier one`,
+        fix: `upgrade the coordinators first: restart each of them with ${version}, and then start the runner`,
+      },
+    );
   if ((process?.length ?? PROCESS_CHARS) < PROCESS_CHARS)
     throw new UsageError("`process` is too short: it must be impossible to guess", {
       at: "process",
       expected: `at least ${PROCESS_CHARS} random characters`,
     });
 }
+
+/**
+ * R6. Whether a version has a later minor version than ours. Such a runner may write fields and records that
+ * this coordinator does not know and would drop. A patch has none, and a text that is no version is not judged.
+ */
+function isLaterMinor(version: string): boolean {
+  const [[major = 0, minor = 0], [ourMajor = 0, ourMinor = 0]] = [numbersOf(version), numbersOf(VERSION)];
+  return major > ourMajor || (major === ourMajor && minor > ourMinor);
+}
+
+const numbersOf = (version: string): readonly number[] => version.split(".").map(Number);
 
 interface Registration {
   readonly request: RegisterRequest;

@@ -201,7 +201,8 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
   behaviourFlags?: number | undefined;
 
   /**
-   * The version of Holdfast that it runs. Absent for a runner of a version before this field.
+   * The version of Holdfast that it runs. A coordinator of an earlier minor version refuses the runner. Absent for a runner of a
+   * version before this field.
    *
    * @generated from field: optional string version = 11;
    */
