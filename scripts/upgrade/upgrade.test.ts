@@ -80,8 +80,7 @@ describe("an upgrade", () => {
   beforeEach(() => void (project = new Project({ eachAsProcess: true })));
   afterEach(() => project.dispose());
 
-  const nextCall = (...args: readonly string[]) =>
-    project.shell([process.execPath, "--no-warnings", next, ...args].map((word) => `'${word}'`).join(" "));
+  const nextCall = (...args: readonly string[]) => project.finish(args, { launcher: next });
   const effects = (): string =>
     existsSync(project.path("effects.txt")) ? readFileSync(project.path("effects.txt"), "utf8") : "";
 
@@ -109,6 +108,13 @@ describe("an upgrade", () => {
       expect(asked).toHaveLength(2);
 
       expect((await nextCall("--version")).stdout).toContain(NEXT_NUMBER);
+      const unread = hashOf(project);
+      const checked = await nextCall("upgrade", "--check");
+      expect([checked.code, checked.stdout]).toEqual([
+        0,
+        expect.stringContaining(`8 of 8 unfinished sessions would continue with Holdfast ${NEXT_NUMBER}`),
+      ]);
+      expect(hashOf(project)).toBe(unread);
       expect(await questions(nextCall)).toEqual(asked);
       for (const name of names) {
         const { unblock, output } = CASES[name]!;
@@ -129,7 +135,12 @@ describe("an upgrade", () => {
       expect(rows.map(({ status }) => status)).toEqual([...names, "child-1"].map(() => "completed"));
 
       const before = hashOf(project);
-      for (const args of [["list"], ["run", "signal.ts", "--session", "late"], ["resume", "signal"]])
+      for (const args of [
+        ["list"],
+        ["upgrade", "--check"],
+        ["run", "signal.ts", "--session", "late"],
+        ["resume", "signal"],
+      ])
         expect(await project.run(...args)).toMatchObject({
           code: 11,
           stderr: expect.stringContaining("schema version 2"),
