@@ -232,7 +232,7 @@ const CAMPAIGNS: readonly Campaign[] = [
   ),
   ofTests(
     "upgrades",
-    "sessions that wait in every way go on with a planted next version, over SQLite and in a fleet over PostgreSQL that is replaced as a whole; the earlier version refuses the database",
+    "sessions that wait in every way go on with a planted next version, over SQLite and in a fleet over PostgreSQL that is replaced as a whole and one process after the other; a runner that goes first and the earlier version are refused",
     ["scripts/upgrade/upgrade.test.ts", "scripts/upgrade/fleet.test.ts"],
   ),
   ofTests("boundaries", "a crash at every point of a long session with context boundaries", [

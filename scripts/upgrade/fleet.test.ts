@@ -1,15 +1,16 @@
 // An upgrade of a fleet over PostgreSQL with sessions in flight. Today's version is the packed one, and the next
-// one is planted (`next-version.ts`). The fleet is killed and replaced as a whole.
-// Nothing is lost or done twice, and questions keep their ids.
+// one is planted (`next-version.ts`). The fleet is killed and replaced as a whole, or one process after the
+// other. Nothing is lost or done twice, and questions keep their ids.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { VERSION } from "@holdfast/core";
 import { newSchema, runSql, sharedServerUrl } from "@holdfast/storage/postgres-testing";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { call } from "../../packages/holdfast/src/testing/coordinator-process.ts";
-import { startSession } from "../../packages/holdfast/src/testing/coordinator-client.ts";
+import { registrationToken, startSession } from "../../packages/holdfast/src/testing/coordinator-client.ts";
 import { ExternalProject } from "../../packages/holdfast/src/testing/external-project.ts";
 import {
   startCoordinator,
@@ -21,6 +22,8 @@ import { NEXT_NUMBER, nextVersion } from "./next-version.ts";
 
 /** Longer than a machine with much other work keeps a process from running, so that only kills end a lease. */
 const LEASE_MS = 45_000;
+/** Longer than a test waits for anything, so that no session goes on because a lease has passed. */
+const ROLLING_LEASE_MS = 1_200_000;
 const PATIENCE = { timeout: 300_000, interval: 500 };
 const TIMEOUT = { ...ofCampaign, timeout: 1_200_000 };
 
@@ -116,14 +119,20 @@ type Version = { readonly launcher?: string };
 const TODAY: Version = {};
 const ofNext = (): Version => ({ launcher: next });
 
-const coordinatorOf = (version: Version, port = 0): Promise<CoordinatorProcess> =>
-  startCoordinator(project, { ...version, storage, port, leaseMs: LEASE_MS });
+const coordinatorOf = (version: Version, leaseMs = LEASE_MS, port = 0): Promise<CoordinatorProcess> =>
+  startCoordinator(project, { ...version, storage, port, leaseMs });
+
+/** Stops a coordinator and starts one of the next version in its place. */
+async function upgraded({ process, url }: CoordinatorProcess): Promise<CoordinatorProcess> {
+  await stop(process);
+  return coordinatorOf(ofNext(), ROLLING_LEASE_MS, Number(new URL(url).port));
+}
 
 function runnerOf(
   version: Version,
   coordinator: CoordinatorProcess,
   name: string,
-  args: readonly string[] = ["--agents", "agents.ts", "codex"],
+  args: readonly string[] = ["--agents", "agents.ts", "codex", "--grace", "1s"],
 ): Promise<HoldfastProcess> {
   return startRunnerProcess(project, coordinator, name, args, { ...version, env: project.environment() });
 }
@@ -194,11 +203,12 @@ async function expectContinued(
   version: Version,
   at: CoordinatorProcess,
   ids: ReadonlyMap<string, string>,
+  unblocked: ReadonlySet<string> = new Set(),
 ): Promise<void> {
   project.write("go", "");
   project.write("open-0", "");
   for (const [kind, { unblock: [verb, ...rest] = [] }] of Object.entries(WAITS))
-    if (verb !== undefined) await command(version, at, verb, ids.get(kind)!, ...rest);
+    if (verb !== undefined && !unblocked.has(kind)) await command(version, at, verb, ids.get(kind)!, ...rest);
   const { sessionId } = (await childOf(at, ids.get("child")!))!;
   await ask(at, `sessions/${sessionId}/signals`, { name: "go", payload: 8 });
   for (const id of [...ids.values(), sessionId]) await becomes(at, id, "completed");
@@ -255,34 +265,141 @@ describe("an upgrade of a fleet over PostgreSQL", () => {
       }, PATIENCE);
       await expectContinued(ofNext(), at, ids);
 
-      await expectRefused();
+      await expectRefused(at);
+    },
+  );
+
+  test(
+    "rolling, the coordinators go first: one of each version serve today's runners, and what the next one starts waits for a runner of its own",
+    TIMEOUT,
+    async () => {
+      const first = await coordinatorOf(TODAY, ROLLING_LEASE_MS);
+      const other = await coordinatorOf(TODAY, ROLLING_LEASE_MS);
+      const runner = await runnerOf(TODAY, first, "today");
+      const ids = await startWaiting(first);
+      const asked = await questions(TODAY, first);
+      const at = await upgraded(first);
+      await runner.says("is back");
+      for (const table of ["session", "state"])
+        await runSql(storage, `UPDATE holdfast.${table} SET planted = 'of next'`);
+
+      // The older coordinator, runner and command work on, over the tables of the next version.
+      for (const [version, place] of [
+        [TODAY, other],
+        [TODAY, at],
+        [ofNext(), at],
+      ] as const)
+        expect(await questions(version, place)).toEqual(asked);
+      await command(TODAY, other, "answer", ids.get("question")!, '"left"');
+      const late = await startSession(other, { agent: "tick" });
+      await becomes(other, late, "completed");
+      await becomes(other, ids.get("question")!, "completed");
+
+      const newer = await startSession(at, { agent: "tick" });
+      const spare = await runnerOf(TODAY, other, "spare");
+      await expectLeftToNewer(newer, at, other);
+      await runnerOf(ofNext(), at, "next");
+      await becomes(at, newer, "completed");
+      await runnerOf(TODAY, at, "tasks", ["--tasks", "tasks.ts"]);
+      for (const process of [runner, spare, other.process]) await stop(process);
+      await expectContinued(ofNext(), at, ids, new Set(["question"]));
+      expect(await newerColumns(ids.values())).toEqual([{ planted: "of next", of_state: "of next" }]);
+      await expectRefused(at);
+    },
+  );
+
+  test(
+    "rolling, a runner that goes first is refused, says what to upgrade first and changes nothing; after the coordinator it goes on",
+    TIMEOUT,
+    async () => {
+      const first = await coordinatorOf(TODAY, ROLLING_LEASE_MS);
+      const runner = await runnerOf(TODAY, first, "today");
+      const id = await startSession(first, { agent: "approval" });
+      await becomes(first, id, "input_required");
+      const token = await registrationToken(first, "next");
+      const start = (url: string) =>
+        project.start(["runner", "-c", url, "--name", "next", "--agents", "agents.ts"], {
+          ...ofNext(),
+          env: { ...project.environment(), HOLDFAST_TOKEN: token },
+        });
+      const before = await contentOf(storage, ALWAYS_WRITTEN);
+      const refused = start(first.url);
+      await refused.says(/upgrade the coordinators first|waiting for runs/);
+      expect(refused.stderr).not.toContain("waiting for runs");
+      const { code, stderr } = await refused.finished;
+      expect(code).toBe(11);
+      expect(stderr).toContain(`the runner has Holdfast ${NEXT_NUMBER}, and this coordinator ${VERSION}`);
+      expect(await contentOf(storage, ALWAYS_WRITTEN)).toEqual(before);
+      const { runners } = await ask(first, "runners");
+      expect(runners).toMatchObject([{ name: "today" }]);
+
+      const at = await upgraded(first);
+      await start(at.url).says("waiting for runs");
+      await stop(runner);
+      await command(ofNext(), at, "approve", id);
+      await becomes(at, id, "completed");
+      expectOnce([id]);
     },
   );
 });
+
+async function stop(process: HoldfastProcess): Promise<void> {
+  process.kill("SIGTERM");
+  await process.finished;
+}
+
+/** A coordinator and a command of today do not run a session that the next version has begun, and leave it as it is. */
+async function expectLeftToNewer(id: string, ...places: readonly CoordinatorProcess[]): Promise<void> {
+  const [at, other] = places as [CoordinatorProcess, CoordinatorProcess];
+  await vi.waitFor(async () => {
+    for (const place of places)
+      expect(await command(TODAY, place, "runs", "--session", id)).toContain("does not know the session's");
+  }, PATIENCE);
+  const before = await shown(at, id);
+  const env = { ...project.environment(), HOLDFAST_URL: other.url, HOLDFAST_TOKEN: other.adminToken };
+  const resumed = await project.finish(["resume", id, "--agent", "agents.ts"], { env });
+  expect([resumed.code, resumed.stderr]).toEqual([11, expect.stringContaining("begun by a newer Holdfast")]);
+  expect(before).toMatchObject({ status: "submitted" });
+  expect(await shown(at, id)).toEqual(before);
+}
+
+/** Contents of the next version's columns of these sessions. */
+function newerColumns(ids: Iterable<string>): Promise<readonly unknown[]> {
+  return runSql(
+    storage,
+    `SELECT DISTINCT s.planted, t.planted AS of_state FROM holdfast.session s
+       JOIN holdfast.state t ON t.session_id = s.session_id
+      WHERE s.session_id IN (${Array.from(ids, (id) => `'${id}'`).join(", ")})`,
+  );
+}
 
 async function becomes(at: CoordinatorProcess, id: string, status: string): Promise<void> {
   await vi.waitFor(async () => expect(await shown(at, id)).toMatchObject({ status }), PATIENCE);
 }
 
-/** Today's version does not open the newer database, and leaves it as it is. */
-async function expectRefused(): Promise<void> {
+/** Today's version does not open the database of the next one, whose coordinator has stopped, and leaves it as it is. */
+async function expectRefused({ process }: CoordinatorProcess): Promise<void> {
+  await stop(process); // It writes that it is alive.
   const before = await contentOf(storage);
   const { code, stderr } = await project.start(["coordinator", "--storage", storage, "--port", "0"]).finished;
   expect([code, stderr]).toEqual([11, expect.stringContaining("schema version 2")]);
   expect(await contentOf(storage)).toEqual(before);
 }
 
-/** All rows of the database, and its columns. */
-async function contentOf(url: string): Promise<unknown> {
+/** Tables that processes write to although nobody asks for anything. */
+const ALWAYS_WRITTEN = ["instance", "item", "state"];
+
+/** All rows of the database, and its columns. @param without tables that are left out. */
+async function contentOf(url: string, without: readonly string[] = []): Promise<unknown> {
   const tables = await runSql(
     url,
     "SELECT table_name, string_agg(column_name, ',' ORDER BY ordinal_position) AS columns FROM information_schema.columns WHERE table_schema = 'holdfast' GROUP BY 1 ORDER BY 1",
   );
-  const rows = tables.map(({ table_name: name }) =>
-    runSql(
-      url,
-      `SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) AS hash FROM holdfast.${String(name)} t`,
-    ),
-  );
+  const rows = tables
+    .map(({ table_name: name }) => String(name))
+    .filter((name) => !without.includes(name))
+    .map((name) =>
+      runSql(url, `SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) AS hash FROM holdfast.${name} t`),
+    );
   return [tables, await Promise.all(rows)];
 }

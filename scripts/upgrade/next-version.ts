@@ -25,7 +25,7 @@ const EDITS: readonly Edit[] = [
   [
     "storage/src/postgres/tables/schema.ts",
     "\n];\n",
-    "\n  `ALTER TABLE session ADD COLUMN planted text NOT NULL DEFAULT 'yes'`,\n];\n",
+    "\n  `ALTER TABLE session ADD COLUMN planted text NOT NULL DEFAULT 'yes'; ALTER TABLE state ADD COLUMN planted text NOT NULL DEFAULT 'yes'`,\n];\n",
   ],
   [
     "core/src/session/session.ts",

@@ -4,6 +4,9 @@
 //       transaction.
 //   schema-2. A database of a later version than ours is refused by `migrations.ts` before anything is
 //       written to it.
+//   - While a fleet is upgraded, open coordinators of the version before read and write the new tables.
+//       A step therefore adds tables, indexes and columns with a default, and nothing else. A new field of a
+//       session has a column of its own, because they write `body` again with the fields that they know.
 //   - Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types of our
 //     own.
 //
