@@ -10,8 +10,8 @@
 //       left to do, stays as the runner left it.
 //   - A damaged session is left unchanged, and the sweep continues with the others.
 //   - The five minutes start over once a runner has run the session, or a runner that fits has been
-//     registered for `RETURN_MS`. A runner that leaves sooner postpones them by its stay alone. One that another
-//     session crashes again and again therefore costs the sessions that wait for it nothing.
+//     registered for `RETURN_MS`. A runner that leaves sooner postpones them by its stay alone. Sessions
+//     therefore go on waiting for a runner that another session crashes again and again.
 //
 // The sweep claims a session before it changes it, like any other writer.
 
