@@ -57,9 +57,20 @@ const EDITS: readonly Edit[] = [
 
 /** Makes it in an empty folder. @returns the path of its command. @throws Error for a text that is not there once. */
 export function nextVersion(folder: string): string {
-  const packages = join(root, "packages");
-  cpSync(packages, join(folder, "packages"), { recursive: true, filter: isSource });
+  const command = presentVersion(folder);
+  becomeNext(folder);
+  return command;
+}
+
+/** This checkout's version in an empty folder. @returns the path of its command. */
+export function presentVersion(folder: string): string {
+  cpSync(join(root, "packages"), join(folder, "packages"), { recursive: true, filter: isSource });
   linkPackages(folder);
+  return join(folder, "packages/holdfast/bin/holdfast.mjs");
+}
+
+/** Puts the next version in the place of the present one, as an installation does. @throws Error */
+export function becomeNext(folder: string): void {
   for (const [file, was, becomes] of EDITS) {
     const path = join(folder, "packages", file);
     const parts = readFileSync(path, "utf8").split(was);
@@ -67,7 +78,6 @@ export function nextVersion(folder: string): string {
     writeFileSync(path, parts.join(becomes));
   }
   generateContract(join(folder, "packages/proto"));
-  return join(folder, "packages/holdfast/bin/holdfast.mjs");
 }
 
 function isSource(path: string): boolean {

@@ -7,10 +7,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { StackState } from "@holdfast/place/local-stack";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
-import { NEXT_NUMBER, nextVersion } from "./next-version.ts";
+import { becomeNext, NEXT_NUMBER, nextVersion, presentVersion } from "./next-version.ts";
 
 const HEAD = `import { appendFileSync } from "node:fs";
 import { defineAgent, defineTask, local } from "holdfast";
@@ -67,6 +68,8 @@ const CHILD = `const waits = defineAgent({ name: "waits", run: async (ctx) => {
 interface Row {
   readonly status: string;
 }
+
+const WAITS = { timeout: 90_000, interval: 500 };
 
 describe("an upgrade", () => {
   let folder: string;
@@ -148,10 +151,51 @@ describe("an upgrade", () => {
       expect(hashOf(project)).toBe(before);
     },
   );
+
+  test(
+    "a version that is installed over the one of a running stack takes over when the runner ends",
+    { ...ofCampaign, timeout: 600_000 },
+    async () => {
+      const installed = mkdtempSync(join(tmpdir(), "holdfast-installed-"));
+      const launcher = presentVersion(installed);
+      const call = (...args: readonly string[]) => project.finish(args, { launcher });
+      const stack = async (): Promise<StackState> =>
+        JSON.parse((await call("local", "status", "--json")).stdout) as StackState;
+      try {
+        const { body, output } = CASES["question"]!;
+        project.write(
+          "asks.ts",
+          `${HEAD}export const asks = defineAgent({ name: "asks", run: async (ctx) => { await done(ctx, "before"); ${body} } });\n`,
+        );
+        const started = await call("local", "start", "--agents", "asks.ts", "--port", "0");
+        expect(started.code, started.stderr).toBe(0);
+        const begun = await call("run", "asks.ts", "--session", "s", "-d");
+        expect(begun.code, begun.stderr).toBe(0);
+        await vi.waitFor(async () => expect(await questions(call)).toHaveLength(1), WAITS);
+
+        becomeNext(installed);
+        const runner = (await stack()).processes.find(({ component }) => component === "runner");
+        process.kill(runner!.pid!, "SIGKILL");
+        await vi.waitFor(async () => {
+          const { processes } = await stack();
+          expect(processes.map(({ status }) => status)).toEqual(["ready", "ready"]);
+          expect(processes.find(({ component }) => component === "runner")?.pid).not.toBe(runner!.pid);
+        }, WAITS);
+        const answered = await call("answer", "s", '"left"');
+        expect(answered.code, answered.stderr).toBe(0);
+        await vi.waitFor(async () => expect((await call("result", "s")).stdout).toBe(`${output}\n`), WAITS);
+        expect(effects()).toBe("s before\ns after\n");
+        expect((await call("local", "logs")).stdout).toContain(`the runner has Holdfast ${NEXT_NUMBER}`);
+      } finally {
+        await call("local", "stop");
+        rmSync(installed, { recursive: true, force: true });
+      }
+    },
+  );
 });
 
 async function questions(
-  call: (...args: string[]) => Promise<{ readonly stdout: string }>,
+  call: (...args: readonly string[]) => Promise<{ readonly stdout: string }>,
 ): Promise<readonly string[]> {
   const { stdout } = await call("inbox", "--json");
   const { items } = JSON.parse(stdout) as { readonly items: readonly { readonly id: string }[] };

@@ -12,6 +12,8 @@
 //     releases its sessions at their checkpoints. It takes back those that diverge from the new code, and
 //     ends with the last session of its code. The new runner begins when the coordinator knows that the old
 //     one is superseded. If the new files do not load, the old runner stays.
+//   - A later version may be installed over the one that runs. Its runner, which starts after an end of the old
+//     one, is refused by the coordinator in memory. The coordinator is then started again, too.
 //   - The files of a load that failed are watched as well, so that their correction is loaded. The
 //     configuration files are watched even where none exists yet.
 
@@ -193,11 +195,15 @@ export class Supervisor {
   async renew(): Promise<void> {
     if (this.#over.signal.aborted) return;
     this.#parts.log.write("supervisor", "restarting the coordinator and the runner");
+    await this.#renewCoordinator();
+    await this.#reload();
+    this.#change({ renewals: this.state.renewals + 1 });
+  }
+
+  async #renewCoordinator(): Promise<void> {
     await this.#coordinator
       .renew(COORDINATOR_GRACE_MS)
       .catch((error: unknown) => this.#giveUp("coordinator", toError(error).message));
-    await this.#reload();
-    this.#change({ renewals: this.state.renewals + 1 });
   }
 
   // ---- the coordinator ---------------------------------------------------------------------------------------------
@@ -261,7 +267,12 @@ export class Supervisor {
     const values = await this.#parts.secrets.valuesOf(secrets);
     const token = await this.#untilAnswered((admin) => admin.registrationToken("local"));
     child.order({ type: "hand_over", url: this.state.url ?? "", token, secrets: values });
-    await child.reported("started");
+    try {
+      await child.reported("started");
+    } catch (error) {
+      if (toHoldfastError(error).code === "unsupported_protocol") await this.#renewCoordinator();
+      throw error;
+    }
     this.#change({ offers });
   }
 
