@@ -160,7 +160,7 @@ test("the conversation colours the lines of differences and edits, and names the
   const { page } = stand;
   const { sessionId } = await coordinator.ask("sessions", { agent: "editor" });
   await stand.follow(`sessions/${sessionId}?tab=conversation`);
-  const failed = page.getByRole("region", { name: "Run" });
+  const failed = page.getByRole("group", { name: "Run" });
   await failed.getByText("failed", { exact: true }).waitFor();
   await failed.getByText("2 tests fail").waitFor();
   for (const [line, look] of [

@@ -57,19 +57,19 @@ test("a person follows the work, edits a call and approves it in place, and the 
   open(1);
   await now.getByText("Run npm test").waitFor();
   await page.getByText("1,234 tokens, $0.012").waitFor();
-  await page.getByRole("region", { name: "Read src/add.ts" }).getByText("4 lines").waitFor();
+  await page.getByRole("group", { name: "Read src/add.ts" }).getByText("4 lines").waitFor();
   await stand.check("work-running");
   open(2);
 
   // The end of an output that failed is shown, and all of it in place.
-  const run = page.getByRole("region", { name: "Run npm test" });
+  const run = page.getByRole("group", { name: "Run npm test" });
   await run.getByText("2 tests fail").waitFor();
   expect(await run.getByText("at line 3\n").count()).toBe(0);
   await run.getByRole("button").press("Enter");
   await run.getByRole("region", { name: "Output" }).getByText("at line 3\n").waitFor();
   await run.getByRole("button", { name: "As recorded" }).click();
   await run.getByRole("region", { name: "Record of Bash" }).getByText('"command": "npm test"').waitFor();
-  const edit = page.getByRole("region", { name: "Edit src/add.ts" });
+  const edit = page.getByRole("group", { name: "Edit src/add.ts" });
   await edit.getByText("return a - b;").waitFor();
   await edit.getByText("return a + b;").waitFor();
 
@@ -89,7 +89,7 @@ test("a person follows the work, edits a call and approves it in place, and the 
   await stand.check("work-edited");
   await expect.poll(() => approve.isEnabled(), TIMEOUT).toBe(true);
   await approve.press("Enter");
-  await page.getByRole("region", { name: "Run git push origin fix" }).waitFor();
+  await page.getByRole("group", { name: "Run git push origin fix" }).waitFor();
   open(3);
   await page.getByText("completed").first().waitFor();
   expect(await page.getByText("The sum is right now.").count()).toBe(1);
@@ -227,7 +227,7 @@ test(
     const { page } = stand;
     const id = await start("lengthy", { chars: 4_000_000 });
     await stand.follow(`sessions/${id}?tab=conversation`);
-    const run = page.getByRole("region", { name: "Run cat log" });
+    const run = page.getByRole("group", { name: "Run cat log" });
     await run.getByRole("button").first().press("Enter");
     const output = run.getByRole("region", { name: "Output" });
     await output.waitFor();

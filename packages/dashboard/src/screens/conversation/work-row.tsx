@@ -104,7 +104,7 @@ function Call({ call, at, isLive }: CallProps) {
   const change = view.change ?? found?.change;
   const hasMore = found !== undefined && found.output.length > foldOutput(view, found).length;
   return (
-    <section aria-label={brief(`${view.verb} ${view.subject}`, 120)} className="py-1">
+    <div role="group" aria-label={brief(`${view.verb} ${view.subject}`, 120)} className="py-1">
       <button
         type="button"
         aria-expanded={isOpen}
@@ -137,7 +137,7 @@ function Call({ call, at, isLive }: CallProps) {
           <Folded view={view} result={found} />
         )}
       </div>
-    </section>
+    </div>
   );
 }
 
