@@ -30,8 +30,12 @@ export function CostToday(props: { readonly inbox: Inbox | undefined; readonly r
             {usdText(budgets.spent)} of {exactUsdText(budgets.max)}
           </span>
           <span className="basis-full text-sm text-soft">
-            the budgets of {count(budgets.sessions, "session")} that run or wait for you
-            {budgets.unlimited === 0 ? "" : `; ${budgets.unlimited.toLocaleString()} have no limit of cost`}
+            {budgets.sessions === 1
+              ? "the budget of one session that runs or waits for you"
+              : `the budgets of ${budgets.sessions.toLocaleString()} sessions that run or wait for you`}
+            {budgets.unlimited === 0
+              ? ""
+              : `; ${count(budgets.unlimited, "session has", "sessions have")} no limit of cost`}
           </span>
         </div>
       )}
