@@ -119,7 +119,7 @@ if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== u
   askedFor.add("simulation");
 
 const POSTGRES_TESTS = "packages/storage/src/postgres";
-const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory"].map(
+const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory", "-pictures"].map(
   (end) => `packages/holdfast/src/behaviour/page${end}.test.ts`,
 );
 

@@ -71,7 +71,7 @@ function install(): void {
 function stage(): void {
   rmSync(STAGE, { recursive: true, force: true });
   for (const [page, place] of pages) write(join("pages", place), textOf(page));
-  for (const file of files.filter((path) => /^docs\/.*\.(svg|png)$/.test(path)))
+  for (const file of files.filter((path) => /^docs\/.*\.(svg|png|webp)$/.test(path)))
     copy(file, join("pages", file));
   copy("scripts/site/icon.svg", "public/icon.svg");
   for (const page of pages.keys()) {

@@ -29,6 +29,13 @@ test("each link of a shipped document leads to a file that is shipped", () => {
     expect([path, existsSync(join(folder, path))]).toEqual([path, true]);
 });
 
+test("a picture is shipped to the byte", () => {
+  const pictures = files.filter((path) => path.endsWith(".webp"));
+  expect(pictures.length).toBeGreaterThan(2);
+  for (const path of pictures)
+    expect(readFileSync(join(folder, path)).equals(readFileSync(join(ROOT, path))), path).toBe(true);
+});
+
 test("examples are shipped with what they run, and without their tests and what they have left", () => {
   const program = "examples/16-executors/executors/shell/ao-shell-exec";
   expect(statSync(join(folder, program)).mode & 0o111).toBe(0o111);

@@ -17,13 +17,13 @@ const OWN = ["README.md", "SKILL.md"];
 /** @param to the folder of the package. */
 export function writeDocs(root: string, to: string): void {
   const files = shippedFiles(root);
-  const write = (path: string, text: string): void => {
+  const write = (path: string, content: string | Uint8Array): void => {
     mkdirSync(dirname(join(to, path)), { recursive: true });
-    writeFileSync(join(to, path), text);
+    writeFileSync(join(to, path), content);
   };
   for (const path of files) {
-    const text = readFileSync(join(root, path), "utf8");
-    write(path, path.endsWith(".md") ? withoutDeadLinks(path, text, files) : text);
+    const content = readFileSync(join(root, path));
+    write(path, path.endsWith(".md") ? withoutDeadLinks(path, content.toString(), files) : content);
     chmodSync(join(to, path), statSync(join(root, path)).mode);
   }
   for (const path of OWN) write(path, withoutDeadLinks(path, ownText(root, path), files));

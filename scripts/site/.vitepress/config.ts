@@ -13,6 +13,8 @@ import { siteLink } from "../pages.ts";
 const site = JSON.parse(readFileSync(process.env["HOLDFAST_SITE"], "utf8"));
 const colours = transformerStyleToClass({ classPrefix: "code-" });
 
+const LIGHT = "-light.webp";
+
 /** Page of the repository, by its place on the site. */
 const pageAt = new Map(Object.entries(site.pages).map(([page, place]) => [place, page]));
 
@@ -29,6 +31,26 @@ function ownLinks(md) {
       // A file is no page of the site's own navigation.
       if (link.file !== undefined && name === "href") token.attrSet("target", "_blank");
     }
+  });
+}
+
+/** A picture of the page that is made in light has another one in dark, and a reader sees that of the site's theme. */
+function themedPictures(md) {
+  md.core.ruler.push("themed-pictures", ({ tokens }) => {
+    for (const token of tokens) token.children = token.children?.flatMap(inBothThemes) ?? null;
+  });
+}
+
+function inBothThemes(token) {
+  const src = token.type === "image" ? token.attrGet("src") : "";
+  if (!src.endsWith(LIGHT)) return [token];
+  return ["light", "dark"].map((theme) => {
+    const one = Object.assign(Object.create(Object.getPrototypeOf(token)), token, {
+      attrs: [...token.attrs],
+    });
+    one.attrSet("src", src.replace(LIGHT, `-${theme}.webp`));
+    one.attrSet("class", `in-${theme}`);
+    return one;
   });
 }
 
@@ -79,7 +101,7 @@ export default {
     theme: { light: "github-light", dark: "github-dark" },
     codeTransformers: [colours],
     anchor: { slugify: anchorOf },
-    config: (md) => [ownLinks, placesOfCodes].forEach((plugin) => plugin(md)),
+    config: (md) => [ownLinks, themedPictures, placesOfCodes].forEach((plugin) => plugin(md)),
   },
   themeConfig: {
     nav: site.nav,

@@ -166,9 +166,9 @@ export class Project {
   }
 
   /** Run a line of a shell on a terminal of its own, as `startOnTerminal` does. */
-  shellOnTerminal(line: string): HoldfastProcess {
+  shellOnTerminal(line: string, env: ProcessOptions["env"] = {}): HoldfastProcess {
     return this.#spawn("script", ["-qefc", line, "/dev/null"], {
-      env: { TERM: "xterm", NO_COLOR: "1" },
+      env: { TERM: "xterm", NO_COLOR: "1", ...env },
     });
   }
 

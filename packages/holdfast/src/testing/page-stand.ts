@@ -19,6 +19,8 @@ const DESK = { width: 1200, height: 800 };
 export interface OpenCoordinator {
   readonly url: string;
   readonly admin: string;
+  /** The file with the admin's token. */
+  readonly adminTokenFile: string;
   /** One call of the API by the admin. */
   readonly ask: (path: string, body?: unknown) => Promise<any>; // oxlint-disable-line typescript/no-explicit-any -- a test says its type.
 }
@@ -73,12 +75,12 @@ export class PageStand {
   async openCoordinator(): Promise<OpenCoordinator> {
     const coordinator = await startCoordinator(this.project);
     const admin = tokenIn(coordinator);
-    const { url } = coordinator;
+    const { url, adminTokenFile } = coordinator;
     this.#origin = url;
     await this.page.goto(`${url}/ui/`);
     await this.signIn(admin);
     await this.#goToInbox();
-    return { url, admin, ask: (path, body) => call(url, admin, path, body) };
+    return { url, admin, adminTokenFile, ask: (path, body) => call(url, admin, path, body) };
   }
 
   /** From the home screen of a server without a question. */
@@ -93,10 +95,11 @@ export class PageStand {
     await this.page.keyboard.press("Enter");
   }
 
-  /** A runner of the agents in `page-agents.ts`. */
+  /** A runner of the agents in `page-agents.ts`, unless `args` name others. */
   async startRunner({ url, ask }: OpenCoordinator, name: string, ...args: string[]): Promise<void> {
     const { secret } = await ask("tokens", { kind: "registration", name });
-    const runner = this.project.start(["runner", "-c", url, "--name", name, "--agents", AGENTS, ...args], {
+    const agents = args.includes("--agents") ? [] : ["--agents", AGENTS];
+    const runner = this.project.start(["runner", "-c", url, "--name", name, ...agents, ...args], {
       env: { HOLDFAST_TOKEN: secret },
     });
     await runner.says("waiting for runs");
