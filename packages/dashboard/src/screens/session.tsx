@@ -1,7 +1,8 @@
 // One session: what it is, why it waits, and its timeline, conversation and journal as they grow.
 
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useRef } from "react";
+import { isEnded, type Session } from "../api/types.ts";
 import { Problem } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
 import { useLiveSession } from "../parts/use-session.ts";
@@ -24,7 +25,7 @@ export interface SessionSearch {
 
 export function readSessionSearch(search: Readonly<Record<string, unknown>>): SessionSearch {
   const tab = TABS.find((each) => each === search["tab"]);
-  if (tab === undefined || tab === "timeline") return {};
+  if (tab === undefined) return {};
   if (tab !== "journal") return { tab };
   const { at, beside } = search;
   // An id of digits alone is a number in an address.
@@ -36,16 +37,36 @@ export function readSessionSearch(search: Readonly<Record<string, unknown>>): Se
   };
 }
 
+/** The time from the first record of a session to its first message. An agent file is read in between. */
+const FIRST_MESSAGE_MS = 10_000;
+
+/**
+ * The tab that says what a session does: its conversation if it has one, and its timeline otherwise. It is chosen
+ * once, so that a message moves nobody who reads.
+ */
+function useUsualTab(session: Session | undefined): Tab {
+  const seen = useRef<{ readonly sessionId: string; readonly at: number; tab?: Tab }>(undefined);
+  if (session === undefined || session.nextSeq === 0) return "timeline";
+  const { sessionId, entryCount } = session;
+  if (seen.current?.sessionId !== sessionId) seen.current = { sessionId, at: Date.now() };
+  const { at } = seen.current;
+  if (entryCount > 0) seen.current.tab ??= "conversation";
+  else if (isEnded(session) || Date.now() - at >= FIRST_MESSAGE_MS) seen.current.tab ??= "timeline";
+  return seen.current.tab ?? "timeline";
+}
+
 /** Loaded when it is looked at. */
 const Workspace = lazy(() => import("./workspace/workspace.tsx"));
 const Journal = lazy(() => import("./journal/journal.tsx"));
 
 export function SessionScreen() {
   const { id } = useParams({ from: "/sessions/$id" });
-  const { tab = "timeline", at, beside } = useSearch({ from: "/sessions/$id" });
+  const search = useSearch({ from: "/sessions/$id" });
   const navigate = useNavigate({ from: "/sessions/$id" });
   const live = useLiveSession(id);
   const { session, error } = live;
+  const usual = useUsualTab(session);
+  const { tab = usual, at, beside } = search;
   const go = (next: object): void => void navigate({ search: readSessionSearch({ ...next }), replace: true });
   const show = (next: Tab): void => go({ tab: next });
   useKeys({

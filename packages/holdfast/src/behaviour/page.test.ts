@@ -122,8 +122,12 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   await page.getByRole("tab", { name: "timeline" }).waitFor();
   expect(page.url()).toContain(`/ui/sessions/${id}`);
   await page.locator("header").getByText("Ship the build").waitFor();
+  await page.getByRole("heading", { name: "Plan" }).waitFor(); // A session with messages opens on them.
+  await page.keyboard.press("t");
   await page.getByText("2 attempts", { exact: true }).waitFor();
   expect(await violations()).toEqual([]);
+  await page.reload();
+  await page.getByText("2 attempts", { exact: true }).waitFor();
   await page.keyboard.press("c");
   await page.getByRole("heading", { name: "Plan" }).waitFor();
   expect(await page.locator(".prose a").count()).toBe(0);
