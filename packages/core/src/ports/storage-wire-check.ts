@@ -396,6 +396,7 @@ const PARAMS: { readonly [method in StorageMethod]: Check } = {
   "reader.sessions": hasShape({
     limit: isCount,
     before: optional(isText),
+    oldestFirst: optional(isTrue),
     status: optional(isStatus),
     owner: optional(isText),
     agent: optional(isText),

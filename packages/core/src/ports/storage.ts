@@ -218,7 +218,7 @@ export type RenewInThread = (
  *   ST33. `load` returns the states that a checkpoint's changes build on, from its `base` to the checkpoint
  *         before it.
  *   ST24. The reader returns sessions, journals, entries and signals as they were stored, and pages sessions
- *         newest first. A session's `updatedAt` is the time of the last change that was applied, also of an
+ *         newest or oldest first. A session's `updatedAt` is the time of the last change that was applied, also of an
  *         empty batch, but not of a title. Its `cost` is the sum of the usage in its journal.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
  *   ST47. A follower of a session is notified after each change of its row is stored: at once of this
@@ -355,13 +355,15 @@ export interface AgentStorage {
 /** Reads for people and tools. Paging by cursor; every list has a limit. */
 export interface StorageReader {
   /**
-   * Newest first. `before` is the last session id of the page before.
+   * Newest first, or with `oldestFirst` in the order of their creation. `before` is the last session id of
+   * the page before.
    *
    * @throws NotFoundError when that one is not there any more.
    */
   sessions(query: {
     readonly limit: number;
     readonly before?: string;
+    readonly oldestFirst?: true;
     readonly status?: SessionStatus;
     /** Only sessions whose placement names this owner. */
     readonly owner?: string;

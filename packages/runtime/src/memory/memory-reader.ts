@@ -25,11 +25,12 @@ export class MemoryReader implements StorageReader {
   }
 
   async sessions(query: SessionQuery): Promise<readonly Session[]> {
-    const { limit, before } = query;
-    const below = before === undefined ? Infinity : this.#rows.find(before).position;
+    const { limit, before, oldestFirst } = query;
+    const last = before === undefined ? undefined : this.#rows.find(before).position;
     const page: Session[] = [];
     if (limit <= 0) return page;
-    for (const { session } of this.#rows.shortestFor(query).below(below)) {
+    const list = this.#rows.shortestFor(query);
+    for (const { session } of oldestFirst === true ? list.above(last ?? -1) : list.below(last ?? Infinity)) {
       if (isAskedFor(session, query) && page.push(session) === limit) break;
     }
     return page;

@@ -28,7 +28,7 @@ import {
 import { PendingList } from "./memory-pending.ts";
 import { ListsByKey, lowest, PositionList } from "./position-list.ts";
 
-type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "before">;
+type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "before" | "oldestFirst">;
 
 /** The stored rows of sessions, and the lists to find them. */
 export class Rows {

@@ -1,6 +1,6 @@
 // ST13, ST14 and ST24: creating a session, loading it where it was never seen, and reading it.
 
-import { defined, type JournalRecord, type Session } from "@holdfast/core";
+import { defined, type JournalRecord, type Session, type StorageReader } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import {
   checkpointing,
@@ -14,6 +14,8 @@ import {
   type Fixture,
   type NewRecord,
 } from "./fixture.ts";
+
+type SessionQuery = Parameters<StorageReader["sessions"]>[0];
 
 export function readConformance(fixture: Fixture): void {
   describe("creating", () => {
@@ -305,12 +307,25 @@ export function readConformance(fixture: Fixture): void {
       expect(more).toEqual([]);
     });
 
-    async function pages(limit: number): Promise<string[][]> {
+    test("ST24: sessions are paged oldest first, all of them or those of a status", async () => {
+      for (const n of [1, 2, 3, 4, 5])
+        await fixture.createIn(n % 2 === 0 ? "waiting" : "completed", `ses-${n}`);
+      expect(await pages(2, { oldestFirst: true })).toEqual([
+        ["ses-1", "ses-2"],
+        ["ses-3", "ses-4"],
+        ["ses-5"],
+      ]);
+      expect(await pages(2, { oldestFirst: true, status: "completed" })).toEqual([
+        ["ses-1", "ses-3"],
+        ["ses-5"],
+      ]);
+      expect(await pages(1, { oldestFirst: true, status: "waiting", agent: "none" })).toEqual([]);
+    });
+
+    async function pages(limit: number, query: Partial<SessionQuery> = {}): Promise<string[][]> {
       const found: string[][] = [];
       for (let before: string | undefined; ;) {
-        const page = await fixture.storage.reader.sessions(
-          before === undefined ? { limit } : { limit, before },
-        );
+        const page = await fixture.storage.reader.sessions({ ...query, limit, ...defined({ before }) });
         if (page.length === 0) return found;
         found.push(page.map(({ sessionId }) => sessionId));
         before = page.at(-1)!.sessionId;

@@ -71,7 +71,8 @@ for (const [situation, bringAbout] of SITUATIONS) {
       [{ owner: "anna" }, "session_owner", "owner"],
       [{ parent: "ses-1" }, "session_parent", "parent"],
     ] as const) {
-      for (const asked of [query, { ...query, ...before }]) {
+      const oldest = { oldestFirst: true } as const;
+      for (const asked of [query, { ...query, ...before }, { ...query, ...oldest, ...before }]) {
         const { walk, nodes } = await planOf(asked);
         const range = `^${index} \\(+${column} >= \\$2\\) AND \\(${column} <= \\$2\\)`;
         expect(walk).toMatch(

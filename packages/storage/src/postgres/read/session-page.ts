@@ -1,4 +1,4 @@
-// pageOf: a page of sessions, newest first, by any combination of filters.
+// pageOf: a page of sessions, newest or oldest first, by any combination of filters.
 //
 //   session-page-1. An index finds a page. A single filter reads as many rows as the page has. Several
 //       filters walk the index of one of them.
@@ -14,7 +14,7 @@ import type { Statement } from "../database/database.ts";
 import { FROM_SESSION, SESSION_COLUMNS } from "../tables/rows.ts";
 
 type SessionQuery = Parameters<StorageReader["sessions"]>[0];
-type Filter = Exclude<keyof SessionQuery, "limit" | "before">;
+type Filter = Exclude<keyof SessionQuery, "limit" | "before" | "oldestFirst">;
 
 /** The first of these that a query has leads: filters with the fewest sessions for each value come first. */
 const FILTERS: readonly (readonly [Filter, column: string])[] = [
@@ -26,7 +26,7 @@ const FILTERS: readonly (readonly [Filter, column: string])[] = [
 
 /** Each combination of filters is a statement of its own. */
 export function pageOf(query: SessionQuery): readonly [Statement, readonly unknown[]] {
-  const { limit, before } = query;
+  const { limit, before, oldestFirst = false } = query;
   const values: unknown[] = [limit];
   const mark = (value: unknown): string => `$${values.push(value)}`;
   const asked = FILTERS.filter(([filter]) => query[filter] !== undefined);
@@ -43,15 +43,19 @@ export function pageOf(query: SessionQuery): readonly [Statement, readonly unkno
   if (before !== undefined) {
     const id = mark(before);
     const born = `(SELECT ${row}.born ${FROM_SESSION} WHERE s.session_id = ${id})`;
-    conditions.push(`(${row}.born, ${row}.session_id) < (${born}, ${id}::text COLLATE "C")`);
+    conditions.push(
+      `(${row}.born, ${row}.session_id) ${oldestFirst ? ">" : "<"} (${born}, ${id}::text COLLATE "C")`,
+    );
   }
   if (leading === undefined)
     conditions.push(`s.born >= ${mark(0)} AND s.born <= ${mark(Number.MAX_SAFE_INTEGER)}`);
-  const by = order.map((column) => `${column} DESC`).join(", ");
+  const by = order.map((column) => `${column} ${oldestFirst ? "ASC" : "DESC"}`).join(", ");
   const names = asked.map(([filter]) => filter);
   return [
     {
-      name: ["page", ...names, ...(before === undefined ? [] : ["before"])].join("_"),
+      name: [oldestFirst ? "oldest" : "page", ...names, ...(before === undefined ? [] : ["before"])].join(
+        "_",
+      ),
       text: `SELECT ${SESSION_COLUMNS} ${FROM_SESSION} WHERE ${conditions.join(" AND ")} ORDER BY ${by} LIMIT $1`,
     },
     values,

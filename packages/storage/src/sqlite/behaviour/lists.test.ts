@@ -15,8 +15,9 @@ async function planOf(query: Query): Promise<readonly unknown[]> {
   const storage = new SqliteStorage({ driver, path });
   const prepared = vi.spyOn(driver, "prepare");
   expect(await storage.reader.sessions({ limit: 5, ...query })).toEqual([]);
-  const [sql] = prepared.mock.calls.map(([text]) => text).filter((text) => text.includes(" DESC LIMIT ?"));
-  const values = [1, ...Object.values(query), 5];
+  const [sql] = prepared.mock.calls.map(([text]) => text).filter((text) => / (DESC|ASC) LIMIT \?/.test(text));
+  const { oldestFirst: _, ...filters } = query;
+  const values = [1, ...Object.values(filters), 5];
   const details = driver
     .prepare(`EXPLAIN QUERY PLAN ${sql!}`)
     .all(...values)
@@ -29,6 +30,10 @@ const BY_NUMBER = "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)";
 
 test.each<[Query, string]>([
   [{ status: "failed" }, "SEARCH state USING COVERING INDEX state_status (status=? AND rowid<?)"],
+  [
+    { status: "failed", oldestFirst: true },
+    "SEARCH state USING COVERING INDEX state_status (status=? AND rowid>?)",
+  ],
   [{ agent: "reviewer" }, "SEARCH session USING COVERING INDEX session_agent (<expr>=? AND rowid<?)"],
   [{ owner: "anna" }, "SEARCH session USING COVERING INDEX session_owner (<expr>=? AND session<?)"],
   [{ parent: "ses-1" }, "SEARCH session USING COVERING INDEX session_parent (parent=? AND rowid<?)"],

@@ -128,20 +128,20 @@ export class Reads {
     return row === undefined ? undefined : readSession(row, this.#rows);
   }
 
-  /**
-   * Newest first, below session number `below`. A single filter reads the page's rows alone (sqlite-reads-3).
-   */
-  sessions(below: number, query: SessionQuery): Session[] {
+  /** A page behind session number `last`. A single filter reads the page's rows alone (sqlite-reads-3). */
+  sessions(last: number | undefined, query: SessionQuery): Session[] {
     const filters = FILTERS.filter(({ name }) => query[name] !== undefined);
     const tables = new Set(filters.map(({ table }) => table));
     const from = tables.size === 2 ? "session JOIN state USING (session)" : ([...tables][0] ?? "session");
-    const where = ["session < ?", ...filters.map(({ sql }) => sql)].join(" AND ");
+    const [beyond, order, start] =
+      query.oldestFirst === true ? ["> ?", "ASC", -1] : ["< ?", "DESC", Number.MAX_SAFE_INTEGER];
+    const where = [`session ${beyond}`, ...filters.map(({ sql }) => sql)].join(" AND ");
     const values = filters.map(({ name }) => query[name]!);
-    const page = `SELECT session FROM ${from} WHERE ${where} ORDER BY session DESC LIMIT ?`;
+    const page = `SELECT session FROM ${from} WHERE ${where} ORDER BY session ${order} LIMIT ?`;
     // Each combination is prepared when it is first asked for.
     return this.#driver
-      .prepare(`${SELECT_SESSION} WHERE s.session IN (${page}) ORDER BY s.session DESC`)
-      .all(below, ...values, query.limit)
+      .prepare(`${SELECT_SESSION} WHERE s.session IN (${page}) ORDER BY s.session ${order}`)
+      .all(last ?? start, ...values, query.limit)
       .map((row) => readSession(row, this.#rows).session);
   }
 
@@ -308,9 +308,10 @@ export class SqliteReader implements StorageReader {
   async sessions(query: SessionQuery): Promise<readonly Session[]> {
     const { limit, before } = query;
     return this.#guard(() => {
-      const below = before === undefined ? Number.MAX_SAFE_INTEGER : this.#reads.numberOf(before);
-      if (below === undefined) throw new NotFoundError("session_not_found", `there is no session ${before}`);
-      return limit <= 0 ? [] : this.#reads.sessions(below, query);
+      const last = before === undefined ? undefined : this.#reads.numberOf(before);
+      if (before !== undefined && last === undefined)
+        throw new NotFoundError("session_not_found", `there is no session ${before}`);
+      return limit <= 0 ? [] : this.#reads.sessions(last, query);
     });
   }
 
