@@ -229,6 +229,8 @@ function describeChange(change: Change): string {
       const effects = (change.effects ?? []).map((effect) => `; with ${describeChange(effect)}`).join("");
       return `${type} ${change.sessionId} at ${change.firstSeq} [${records}]${becomes}${effects}`;
     }
+    case "remove_ended":
+      return `${type} ${change.sessionIds.join(" ")}`;
     case "put_schedule":
       return `${type} ${change.schedule.scheduleId}`;
     case "remove_schedule":

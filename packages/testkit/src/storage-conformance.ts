@@ -12,7 +12,7 @@ import { claimConformance } from "./conformance/claim-conformance.ts";
 import { commitConformance } from "./conformance/commit-conformance.ts";
 import { contentConformance } from "./conformance/content-conformance.ts";
 import { creationConformance } from "./conformance/creation/creation-conformance.ts";
-import { deletionConformance } from "./conformance/deletion-conformance.ts";
+import { deletionConformance } from "./conformance/deletion/deletion-conformance.ts";
 import { dueConformance } from "./conformance/due-conformance.ts";
 import { endConformance } from "./conformance/end-conformance.ts";
 import { callbackConformance } from "./conformance/families/callback-conformance.ts";
@@ -30,6 +30,7 @@ import { pauseConformance } from "./conformance/pause-conformance.ts";
 import { detachmentConformance } from "./conformance/families/detachment-conformance.ts";
 import { placementConformance } from "./conformance/placement-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
+import { removalConformance } from "./conformance/deletion/removal-conformance.ts";
 import { runConformance } from "./conformance/run-conformance.ts";
 import { scheduleConformance } from "./conformance/schedule-conformance.ts";
 import { signalConformance } from "./conformance/signal-conformance.ts";
@@ -63,6 +64,7 @@ const PARTS = {
   moves: moveConformance,
   schedules: scheduleConformance,
   deletion: deletionConformance,
+  "removal of the ended": removalConformance,
   "documents and audit": ledgerConformance,
   "runs that have ended": runConformance,
   "what is due": dueConformance,

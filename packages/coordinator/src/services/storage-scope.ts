@@ -143,6 +143,10 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
     case "begin_move":
     case "end_move":
       return (await isOwn(host, caller, change.sessionId)) ? { change } : NOT_FOUND;
+    case "remove_ended": {
+      const own = await Promise.all(change.sessionIds.map((sessionId) => isOwn(host, caller, sessionId)));
+      return { change: { ...change, sessionIds: change.sessionIds.filter((_, at) => own[at]) } };
+    }
     case "put_schedule": {
       const { scheduleId } = change.schedule;
       const known = await scheduleOwner(host, scheduleId);

@@ -128,5 +128,6 @@ class Looks {
 
 function sessionsOf(change: Change): readonly string[] {
   if (change.type === "audited") return change.change === undefined ? [] : sessionsOf(change.change);
+  if (change.type === "remove_ended") return change.sessionIds;
   return "sessionId" in change ? [change.sessionId] : [];
 }

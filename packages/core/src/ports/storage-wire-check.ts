@@ -354,6 +354,7 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
   begin_move: hasShape({ sessionId: isText, moveId: isText, to: isText }),
   end_move: hasShape({ sessionId: isText, moveId: isText, outcome: isOneOf("moved", "stayed") }),
   delete_session: hasShape({ sessionId: isText, subtree: isOneOf("refuse", "delete") }),
+  remove_ended: hasShape({ sessionIds: listOf(isText), endedBefore: isTime }),
   put_document: hasShape({ collection: isText, id: isText, body: isText, expected: optional(isCount) }),
   remove_document: hasShape({ collection: isText, id: isText, expected: optional(isCount) }),
 };

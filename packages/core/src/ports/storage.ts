@@ -194,6 +194,9 @@ export type RenewInThread = (
  *   ST43. Only an ended session is deleted, with all sessions below it or only if there are none. A deletion
  *         is refused while any of them or of their successors is active, leaves nothing of them behind, and
  *         frees their ids.
+ *   ST58. `remove_ended` deletes those of its sessions that ended before its time, and answers their number.
+ *         A session stays while a session below it is stored, while its parent or a session that continues it
+ *         is active, and while it moves. A damaged one stays as well.
  *
  * Schedules
  *

@@ -43,6 +43,7 @@ export type Change =
   | RemoveSchedule
   | FireSchedule
   | DeleteSession
+  | RemoveEnded
   | BeginMove
   | EndMove
   | PutDocument
@@ -207,6 +208,17 @@ export interface DeleteSession {
   readonly sessionId: string;
   /** Whether sessions below it refuse the deletion or are deleted with it. */
   readonly subtree: "refuse" | "delete";
+}
+
+/**
+ * Delete those of these sessions that ended before a time and that no other session needs (ST58). They are
+ * deleted in this order, so a child that stands before its parent goes with it.
+ */
+export interface RemoveEnded {
+  readonly type: "remove_ended";
+  readonly sessionIds: readonly string[];
+  /** Epoch milliseconds. */
+  readonly endedBefore: number;
 }
 
 /** Freeze a session that moves to another storage. Freezing it again for the same move changes nothing. */

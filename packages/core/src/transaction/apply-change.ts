@@ -8,6 +8,8 @@
 // Everything that can refuse a change is asked before the change's first write, so a refusal needs no
 // savepoint.
 
+import { defined } from "../defined.ts";
+import { unlessCorrupt } from "../errors/damage.ts";
 import { AUDIT_START, findAuditProblem, nextAuditRow } from "../session/audit-chain.ts";
 import { decideBudget } from "../rules/budgets.ts";
 import type {
@@ -20,6 +22,7 @@ import type {
   FireSchedule,
   ImportedSession,
   ReleaseClaim,
+  RemoveEnded,
   SendSignal,
   SetBudget,
   SetTitle,
@@ -41,7 +44,7 @@ import {
   refuseCreation,
 } from "../rules/creation.ts";
 import { detached, missingAnswers } from "../rules/detachment.ts";
-import { decideDeletion } from "./deletion.ts";
+import { decideDeletion, isRemovable } from "./deletion.ts";
 import { decidePut, decideRemove } from "../rules/documents.ts";
 import { keepEndedRun, removeEndedRuns } from "./ended-runs.ts";
 import { actOverdue, decideCancel, decidePause, type RowDecision } from "../rules/interruptions.ts";
@@ -126,6 +129,8 @@ function applyTo(tx: Transaction, change: Change, predecessor?: Session): Change
       return fire(tx, change);
     case "delete_session":
       return deleteSession(tx, change);
+    case "remove_ended":
+      return removeEnded(tx, change);
     case "begin_move":
       return decide(tx, change.sessionId, (session) =>
         decideBeginMove(session, change, relativesOf(tx, session), now),
@@ -330,11 +335,24 @@ function titled(session: Session, title: string | undefined): Session {
 function deleteSession({ rows }: Transaction, change: DeleteSession): ChangeResult {
   const { result, sessionIds } = decideDeletion(rows, change);
   // Children first, so that a removed session never has stored children.
-  for (const sessionId of sessionIds.toReversed()) {
-    rows.remove(sessionId);
-    removeEndedRuns(rows.ledger, sessionId);
-  }
+  for (const sessionId of sessionIds.toReversed()) remove(rows, sessionId);
   return result;
+}
+
+/** ST58. */
+function removeEnded({ rows }: Transaction, { sessionIds, endedBefore }: RemoveEnded): ChangeResult {
+  let sessions = 0;
+  for (const sessionId of sessionIds) {
+    if (unlessCorrupt(() => isRemovable(rows, sessionId, endedBefore)) !== true) continue;
+    remove(rows, sessionId);
+    sessions++;
+  }
+  return { status: "deleted", sessions };
+}
+
+function remove(rows: RowPort, sessionId: string): void {
+  rows.remove(sessionId);
+  removeEndedRuns(rows.ledger, sessionId);
 }
 
 /** The stored relatives of a session that is about to move. */
@@ -392,6 +410,11 @@ function putDocument({ rows: { ledger }, now }: Transaction, change: PutDocument
   return result;
 }
 
+/** The row of a deletion says how many sessions are gone, which only the transaction knows. */
+function removedIn(result: ChangeResult): string | undefined {
+  return result.status === "deleted" ? JSON.stringify({ sessions: result.sessions }) : undefined;
+}
+
 /** ST42. Apply a change and append a row about it to the audit. */
 function applyAudited(tx: Transaction, { change, audit }: Audited): ChangeResult {
   const problem = findAuditProblem(audit);
@@ -399,8 +422,13 @@ function applyAudited(tx: Transaction, { change, audit }: Audited): ChangeResult
   const result = change === undefined ? DONE : tx.apply(change);
   const outcome = change === undefined ? (audit.outcome ?? DONE.status) : result.status;
   const { ledger } = tx.rows;
+  const details = audit.details ?? removedIn(result);
   ledger.appendAudit(
-    nextAuditRow(ledger.lastAudit() ?? AUDIT_START, audit, { outcome, at: tx.now, hash: ledger.hash }),
+    nextAuditRow(
+      ledger.lastAudit() ?? AUDIT_START,
+      { ...audit, ...defined({ details }) },
+      { outcome, at: tx.now, hash: ledger.hash },
+    ),
   );
   return result;
 }

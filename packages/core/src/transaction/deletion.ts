@@ -1,4 +1,5 @@
-// `decideDeletion`: which sessions a deletion removes (ST43).
+// `decideDeletion`: which sessions a deletion removes (ST43). `isRemovable`: whether a session that ended long
+// ago goes without being asked for by its id (ST58).
 //
 //   - A deletion removes all sessions of the subtree or none: every obstacle is found before the first
 //     removal.
@@ -36,6 +37,18 @@ export function decideDeletion(
     for (const child of children) found.add(child.sessionId);
   }
   return { result: { status: "deleted", sessions: found.size }, sessionIds: [...found] };
+}
+
+/** ST58. */
+export function isRemovable(lookups: FamilyLookups, sessionId: string, endedBefore: number): boolean {
+  const session = lookups.find(sessionId)?.session;
+  if (session === undefined || !isEnded(session.status) || session.move !== undefined) return false;
+  if ((session.endedAt ?? session.updatedAt) >= endedBefore) return false;
+  const parent = session.parent && lookups.find(session.parent.sessionId)?.session;
+  if (parent !== undefined && !isEnded(parent.status)) return false;
+  return (
+    decideDeletion(lookups, { type: "delete_session", sessionId, subtree: "refuse" }).sessionIds.length > 0
+  );
 }
 
 function belowSuccessor(lookups: FamilyLookups, sessionId: string): Session | undefined {

@@ -32,6 +32,9 @@ export function eachName(change: Change | Effect, visit: (name: string, kind: Na
       visit(change.sessionId, "known");
       for (const effect of change.effects ?? []) eachName(effect, visit);
       return;
+    case "remove_ended":
+      for (const sessionId of change.sessionIds) visit(sessionId, "known");
+      return;
     case "put_schedule":
       visit(`thing:schedule:${change.schedule.scheduleId}`, "thing");
       return;

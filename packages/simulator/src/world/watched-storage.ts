@@ -291,6 +291,10 @@ export class WatchedStorage {
     if (change.type === "audited" && change.change !== undefined) return this.#note(change.change, result);
     if (change.type === "fire_schedule" && result?.status === "done") this.#noteFiring(change);
     if (change.type === "remove_schedule") this.#fired.delete(change.scheduleId);
+    if (change.type === "remove_ended" && result?.status === "deleted")
+      // Only the storage knows which are gone if some stayed.
+      if (result.sessions === change.sessionIds.length)
+        for (const sessionId of change.sessionIds) this.accounts.delete(sessionId);
     if (!("sessionId" in change)) return;
     const account = this.account(change.sessionId);
     switch (change.type) {

@@ -9,7 +9,14 @@ const emptied = new EmptiedSchema();
 /** Polling may repeat an arrival (arrival-poll-3), and these tests expect each arrival once. */
 const NEVER_LOOKING = { notices: false, pollMs: 2 ** 30 };
 
-const PARTS = ["batches", "claims", "signals", "what is due", "any sequence"] as const;
+const PARTS = [
+  "batches",
+  "claims",
+  "signals",
+  "what is due",
+  "removal of the ended",
+  "any sequence",
+] as const;
 
 const subject: StorageSubject = {
   name: "postgres",

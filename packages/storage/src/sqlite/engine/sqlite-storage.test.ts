@@ -21,6 +21,7 @@ const PARTS = [
   "imports and states",
   "schedules",
   "deletion",
+  "removal of the ended",
   "documents and audit",
   "what is due",
   "what is kept",

@@ -152,6 +152,21 @@ test("the marks of a deleted session go also when it was imported, or made under
   await again.close();
 });
 
+test("a damaged session stays, and keeps no other from being removed (ST58)", async () => {
+  const path = `${newFolder()}/test.db`;
+  const storage = await ownSqliteStorage({ path });
+  for (const sessionId of ["ses-1", "ses-2"]) await fill(storage, sessionId, "1", '"1"');
+  await storage.close();
+  const other = new DatabaseSync(path);
+  other.exec("UPDATE state SET turn = turn + 1 WHERE session = 1");
+  other.close();
+  const again = await ownSqliteStorage({ path });
+  const change = { type: "remove_ended", sessionIds: ["ses-1", "ses-2"], endedBefore: 5 } as const;
+  expect(await again.commit([change], 5)).toEqual([{ status: "deleted", sessions: 1 }]);
+  expect(counts(path)).toMatchObject({ session: 1, state: 1 });
+  await again.close();
+});
+
 // removal-2: at the opening there was no room for the sweep.
 test("the number of a deleted session stays taken as long as its marks of signals are left", async () => {
   const path = `${newFolder()}/test.db`;

@@ -13,7 +13,7 @@ import {
   STARTED,
   type Claimant,
   type Fixture,
-} from "./fixture.ts";
+} from "../fixture.ts";
 
 export function deletionConformance(fixture: Fixture): void {
   const remove = (sessionId: string, subtree: "refuse" | "delete" = "refuse", now = 1) =>
