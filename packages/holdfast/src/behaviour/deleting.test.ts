@@ -75,7 +75,24 @@ describe("in a terminal", () => {
     expect(await listed()).toEqual(["w"]);
   });
 
+  test("sessions that ended before a time are deleted, and a dry run shows them", async () => {
+    await project.run("run", "left.ts", "--session", "p");
+    await project.run("run", "wait.ts", "--session", "w", "--park");
+    for (const id of ["p-0", "p-1"]) await project.run("cancel", id, "--hard");
+    expect(await project.json("delete", "--ended-before", "1h")).toEqual({ sessions: 0, sessionIds: [] });
+    const old = ["delete", "--ended-before", "1ms"];
+    const shown = await project.run(...old, "--dry-run");
+    expect(shown).toMatchObject({ code: 0, stderr: "3 sessions would be deleted\n" });
+    expect(shown.stdout.trimEnd().split("\n").toSorted()).toEqual(["p", "p-0", "p-1"]);
+    expect(await listed()).toEqual(["p", "p-0", "p-1", "w"]);
+    expect(await project.run(...old)).toMatchObject({ code: 0, stderr: "3 sessions are deleted\n" });
+    expect(await listed()).toEqual(["w"]);
+  });
+
   test.each([
+    [["delete", "a", "--ended-before", "1d"], "an id and --ended-before exclude each other"],
+    [["delete", "--ended-before", "soon"], '"soon" is no time span'],
+    [["delete", "a", "--dry-run"], "--dry-run is for --ended-before"],
     [["delete"], "the session's id"],
     [["delete", "a", "b"], '"b"'],
     [["delete", "a", "--all"], "--all"],
