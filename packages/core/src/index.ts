@@ -245,7 +245,7 @@ export {
 export { type Audit, type AuditRow } from "./session/audit.ts";
 export { type PutDocument, type RemoveDocument, type StoredDocument } from "./session/stored-documents.ts";
 
-export { AUDIT_START, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
+export { AuditWalk, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
 export {
   type AttemptOutcome,
   type Prices,
@@ -343,6 +343,7 @@ export {
   answerDetails,
   type AnswerDetails,
   askedQuestions,
+  auditBefore,
   auditEnd,
   findAnswerer,
   isAuditedAnswer,

@@ -231,6 +231,8 @@ function describeChange(change: Change): string {
     }
     case "remove_ended":
       return `${type} ${change.sessionIds.join(" ")}`;
+    case "trim_audit":
+      return type;
     case "put_schedule":
       return `${type} ${change.schedule.scheduleId}`;
     case "remove_schedule":

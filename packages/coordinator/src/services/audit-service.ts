@@ -1,9 +1,9 @@
 // `AuditService`: the rows of the audit, page by page.
 //
-// Rows are numbered from 1 without gaps, so a page before a number begins at a number that is known.
+// Rows are numbered without gaps, so a page before a number begins at a number that is known.
 
 import type { ServiceImpl } from "@connectrpc/connect";
-import { auditEnd, UsageError, type StorageReader } from "@holdfast/core";
+import { auditBefore, auditEnd, UsageError, type StorageReader } from "@holdfast/core";
 import type { AuditService as Contract, ListAuditRequest } from "@holdfast/proto";
 import { bytesOfValue } from "../call/json-field.ts";
 import type { ServiceHost } from "./service-host.ts";
@@ -36,11 +36,13 @@ export class AuditService implements ServiceImpl<typeof Contract> {
 
   async #newestFirst(before: number, limit: number) {
     const end = await auditEnd(this.#reader, before);
-    const from = Math.max(0, end - limit - 1);
-    const rows = await this.#reader.audit({ after: from, limit: end - from - 1 });
+    const rows = await auditBefore(this.#reader, end, limit);
+    const first = rows[0]?.seq;
+    // Where rows are missing, those before them were removed.
+    const hasMore = first !== undefined && first > 1 && first === end - limit;
     return {
       rows: rows.toReversed().map(bytesOfValue),
-      ...(from === 0 ? {} : { nextBefore: BigInt(from + 1) }),
+      ...(hasMore ? { nextBefore: BigInt(first) } : {}),
     };
   }
 }

@@ -166,6 +166,7 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
     }
     case "put_document":
     case "remove_document":
+    case "trim_audit":
     case "audited":
       return forbidden(change);
   }
@@ -183,7 +184,8 @@ function waitingSince({ clock }: ServiceHost, { status }: Session): Partial<Sess
 
 /** Whether a change has an audit row. A runtime's own work has none, because its record is the journal. */
 export function isAudited(change: Change): change is Exclude<Change, { type: "audited" | "commit_batch" }> {
-  return change.type !== "commit_batch" && change.type !== "release_claim" && change.type !== "audited";
+  const { type } = change;
+  return type !== "commit_batch" && type !== "release_claim" && type !== "audited" && type !== "trim_audit";
 }
 
 /**

@@ -136,8 +136,7 @@ export async function findAnswerer(
 ): Promise<string | undefined> {
   const end = await auditEnd(reader);
   for (let to = end; to > 1 && to > end - ROWS_MAX; to -= PAGE_ROWS) {
-    const after = Math.max(0, to - PAGE_ROWS - 1);
-    const rows = await reader.audit({ after, limit: to - after - 1 });
+    const rows = await auditBefore(reader, to, PAGE_ROWS);
     const found = rows.findLast(
       (row) =>
         row.object === `session:${sessionId}` && row.outcome === "stored" && answerDetails(row)?.id === id,
@@ -152,6 +151,17 @@ export function answerDetails({ details }: Pick<AuditRow, "details">): AnswerDet
   if (details === undefined) return undefined;
   const found = decodeJson(details) as Partial<AnswerDetails> | null;
   return typeof found?.id === "number" && found.question !== undefined ? (found as AnswerDetails) : undefined;
+}
+
+/** The rows below a number, at most `limit` numbers back, oldest first. Older ones may have been removed. */
+export async function auditBefore(
+  reader: Pick<StorageReader, "audit">,
+  end: number,
+  limit: number,
+): Promise<readonly AuditRow[]> {
+  const after = Math.max(0, end - limit - 1);
+  const rows = await reader.audit({ after, limit: end - after - 1 });
+  return rows.filter(({ seq }) => seq < end);
 }
 
 /** The number behind the newest row, or behind the last one below a number. Found by halving. */

@@ -355,6 +355,7 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
   end_move: hasShape({ sessionId: isText, moveId: isText, outcome: isOneOf("moved", "stayed") }),
   delete_session: hasShape({ sessionId: isText, subtree: isOneOf("refuse", "delete") }),
   remove_ended: hasShape({ sessionIds: listOf(isText), endedBefore: isTime }),
+  trim_audit: hasShape({ before: isTime, limit: isCount, actor: isText }),
   put_document: hasShape({ collection: isText, id: isText, body: isText, expected: optional(isCount) }),
   remove_document: hasShape({ collection: isText, id: isText, expected: optional(isCount) }),
 };

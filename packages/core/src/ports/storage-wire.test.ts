@@ -138,6 +138,7 @@ const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type
   begin_move: { type: "begin_move", sessionId: "ses-1", moveId: "mov-1", to: "there" },
   end_move: { type: "end_move", sessionId: "ses-1", moveId: "mov-1", outcome: "moved" },
   delete_session: { type: "delete_session", sessionId: "ses-1", subtree: "delete" },
+  trim_audit: { type: "trim_audit", before: 1, limit: 2, actor: "coordinator" },
   remove_ended: { type: "remove_ended", sessionIds: ["ses-1"], endedBefore: 1 },
   put_document: { type: "put_document", collection: "c", id: "d", body: "1", expected: 1 },
   remove_document: { type: "remove_document", collection: "c", id: "d", expected: 1 },

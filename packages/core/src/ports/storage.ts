@@ -196,7 +196,8 @@ export type RenewInThread = (
  *         frees their ids.
  *   ST58. `remove_ended` deletes those of its sessions that ended before its time, and answers their number.
  *         A session stays while a session below it is stored, while its parent or a session that continues it
- *         is active, and while it moves. A damaged one stays as well.
+ *         is active, and while it moves. A damaged one stays as well. Where none is deleted, an audited
+ *         removal leaves no row.
  *
  * Schedules
  *
@@ -213,6 +214,9 @@ export type RenewInThread = (
  *         ones.
  *   ST42. An audited change and its row are one transaction, whatever the change's result, which is returned.
  *         The rows are a chain of hashes in the order they were written.
+ *   ST59. `trim_audit` removes rows from the oldest on, as far as they are older than its time, and never the
+ *         newest. A row that it appends names the last removed one, so the chain still shows a row that was
+ *         removed in another way. The rows keep their numbers.
  *
  * Reading
  *

@@ -1,11 +1,14 @@
-// `nextAuditRow`, `verifyAudit`: the chain of hashes that reveals a changed or removed audit row. Each row's
+// `nextAuditRow`, `verifyAudit`, `AuditWalk`: the chain of hashes that reveals a changed or removed audit row. Each row's
 // hash covers the hash of the row before it.
 //
 //   - A row's text has its fields in one order, however its storage orders them.
+//   - Old rows may be removed from the beginning (ST59). The row that records it has the link to the first row
+//     that is left. `AuditWalk` meets that row later, and checks the first one then.
 //   - Rows that were cut off at the end are noticed only by an operator who kept the last hash elsewhere.
 
 import type { Audit, AuditRow } from "./audit.ts";
 import type { Hash } from "../hash.ts";
+import { decodeJson } from "../json/json.ts";
 
 /** The point where a chain continues: the last row, or its known part. */
 export type AuditLink = Pick<AuditRow, "seq" | "hash">;
@@ -14,10 +17,17 @@ export type AuditLink = Pick<AuditRow, "seq" | "hash">;
 export const AUDIT_START: AuditLink = { seq: 0, hash: "" };
 
 /** Whether rows of an audit are as they were written. */
-export type AuditVerdict =
-  | { readonly status: "intact"; readonly last: AuditLink }
-  /** The first row that differs from the row that was written there. */
-  | { readonly status: "broken"; readonly seq: number; readonly got: string; readonly expected: string };
+export type AuditVerdict = { readonly status: "intact"; readonly last: AuditLink } | BrokenAudit;
+
+/** The first row that differs from the row that was written there. */
+interface BrokenAudit {
+  readonly status: "broken";
+  readonly seq: number;
+  readonly got: string;
+  readonly expected: string;
+}
+
+const TRIM = "audit.trim";
 
 /** Why some storage could not keep this audit to the byte, or `undefined`. */
 export function findAuditProblem(audit: Audit): string | undefined {
@@ -46,21 +56,87 @@ export function nextAuditRow(
   return { ...row, hash: hash(chained(last, row)) };
 }
 
-/** Whether rows, read in their order, continue the chain from `from`. */
-export function verifyAudit(
-  rows: readonly AuditRow[],
-  hash: Hash,
-  from: AuditLink = AUDIT_START,
-): AuditVerdict {
-  let last = from;
+/** ST59. The rows that go: from the oldest on, as far as they are older than a time, and never the newest. */
+export function trimmable(
+  oldest: readonly AuditRow[],
+  newest: AuditLink,
+  before: number,
+): readonly AuditRow[] {
+  const kept = oldest.findIndex(({ at, seq }) => at >= before || seq >= newest.seq);
+  return kept < 0 ? oldest : oldest.slice(0, kept);
+}
+
+/** ST59. The row about a removal, which links to the last removed row. */
+export function trimAuditOf(actor: string, rows: number, { seq, hash }: AuditLink): Audit {
+  return { actor, action: TRIM, object: "audit", details: JSON.stringify({ rows, last: { seq, hash } }) };
+}
+
+/**
+ * Whether rows, read in their order, continue the chain from `from`. Without it they are all rows of an audit,
+ * of which old ones may have been removed (ST59).
+ */
+export function verifyAudit(rows: readonly AuditRow[], hash: Hash, from?: AuditLink): AuditVerdict {
+  const walk = new AuditWalk(hash, from);
   for (const row of rows) {
-    if (row.seq !== last.seq + 1)
-      return { status: "broken", seq: row.seq, got: `row ${row.seq}`, expected: `row ${last.seq + 1}` };
-    const expected = hash(chained(last, row));
-    if (row.hash !== expected) return { status: "broken", seq: row.seq, got: row.hash, expected };
-    last = row;
+    const broken = walk.add(row);
+    if (broken !== undefined) return broken;
   }
-  return { status: "intact", last: { seq: last.seq, hash: last.hash } };
+  return walk.end() ?? { status: "intact", last: walk.last };
+}
+
+/** Checks the rows of an audit one after the other, and goes on behind a broken one. */
+export class AuditWalk {
+  readonly #hash: Hash;
+  #last: AuditLink | undefined;
+  /** The first row, until the row that links to it. */
+  #unlinked: AuditRow | undefined;
+
+  constructor(hash: Hash, from?: AuditLink) {
+    this.#hash = hash;
+    this.#last = from;
+  }
+
+  get last(): AuditLink {
+    const { seq, hash } = this.#last ?? AUDIT_START;
+    return { seq, hash };
+  }
+
+  add(row: AuditRow): BrokenAudit | undefined {
+    const isFirst = this.#last === undefined;
+    const { last } = this;
+    this.#last = row;
+    if (isFirst && row.seq > 1) {
+      this.#unlinked = row;
+      return undefined;
+    }
+    const broken = this.#compare(last, row);
+    if (broken !== undefined) return this.end() ?? broken;
+    return this.#linkFirst(row);
+  }
+
+  /** To be called behind the last row. */
+  end(): BrokenAudit | undefined {
+    const first = this.#unlinked;
+    this.#unlinked = undefined;
+    return first && { status: "broken", seq: first.seq, got: `row ${first.seq}`, expected: "row 1" };
+  }
+
+  #linkFirst({ action, details }: AuditRow): BrokenAudit | undefined {
+    const first = this.#unlinked;
+    if (first === undefined || action !== TRIM || details === undefined) return undefined;
+    const { last } = decodeJson(details) as { readonly last: AuditLink };
+    if (last.seq !== first.seq - 1) return undefined; // An older removal.
+    this.#unlinked = undefined;
+    return this.#compare(last, first);
+  }
+
+  #compare(last: AuditLink, row: AuditRow): BrokenAudit | undefined {
+    const { seq } = row;
+    if (seq !== last.seq + 1)
+      return { status: "broken", seq, got: `row ${seq}`, expected: `row ${last.seq + 1}` };
+    const expected = this.#hash(chained(last, row));
+    return row.hash === expected ? undefined : { status: "broken", seq, got: row.hash, expected };
+  }
 }
 
 function chained(last: AuditLink, row: Omit<AuditRow, "hash">): string {

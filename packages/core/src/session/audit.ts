@@ -21,11 +21,25 @@ export interface Audit {
 
 /** One row of the audit, with the hash that covers it and the row before it. */
 export interface AuditRow extends Omit<Audit, "outcome"> {
-  /** From 1, without gaps. */
+  /** From 1. Rows are missing only at the beginning, where old ones were removed (ST59). */
   readonly seq: number;
   readonly at: number;
   /** The result's `status`. */
   readonly outcome: string;
   /** Hash of the hash of the row before, a line break and this row (`session/audit-chain.ts`). */
   readonly hash: string;
+}
+
+/**
+ * Remove the oldest rows of the audit as far as they are older than a time, and append a row that says so
+ * (ST59).
+ */
+export interface TrimAudit {
+  readonly type: "trim_audit";
+  /** Epoch milliseconds. */
+  readonly before: number;
+  /** The most rows to remove. */
+  readonly limit: number;
+  /** The person or the process that the new row names. */
+  readonly actor: string;
 }

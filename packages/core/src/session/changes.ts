@@ -23,7 +23,7 @@ import type {
 } from "./session.ts";
 import type { CancelCause } from "../journal/amounts.ts";
 import type { RecordedError } from "../errors/recorded-error.ts";
-import type { Audit } from "./audit.ts";
+import type { Audit, TrimAudit } from "./audit.ts";
 import type { PutDocument, RemoveDocument } from "./stored-documents.ts";
 import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
 
@@ -44,6 +44,7 @@ export type Change =
   | FireSchedule
   | DeleteSession
   | RemoveEnded
+  | TrimAudit
   | BeginMove
   | EndMove
   | PutDocument
@@ -210,10 +211,7 @@ export interface DeleteSession {
   readonly subtree: "refuse" | "delete";
 }
 
-/**
- * Delete those of these sessions that ended before a time and that no other session needs (ST58). They are
- * deleted in this order, so a child that stands before its parent goes with it.
- */
+/** Delete those of these sessions that ended before a time, in this order: children first (ST58). */
 export interface RemoveEnded {
   readonly type: "remove_ended";
   readonly sessionIds: readonly string[];
@@ -361,6 +359,7 @@ export type ChangeResult =
   /** The version that the document has. */
   | { readonly status: "conflict"; readonly version: number }
   | { readonly status: "deleted"; readonly sessions: number }
+  | { readonly status: "trimmed"; readonly rows: number }
   /**
    * The active session that prevents the deletion: the session itself, one below it, or a successor of one of
    * them.

@@ -9,7 +9,6 @@
 // savepoint.
 
 import { defined } from "../defined.ts";
-import { unlessCorrupt } from "../errors/damage.ts";
 import { AUDIT_START, findAuditProblem, nextAuditRow } from "../session/audit-chain.ts";
 import { decideBudget } from "../rules/budgets.ts";
 import type {
@@ -18,11 +17,9 @@ import type {
   ChangeResult,
   CommitBatch,
   CreateSession,
-  DeleteSession,
   FireSchedule,
   ImportedSession,
   ReleaseClaim,
-  RemoveEnded,
   SendSignal,
   SetBudget,
   SetTitle,
@@ -44,9 +41,10 @@ import {
   refuseCreation,
 } from "../rules/creation.ts";
 import { detached, missingAnswers } from "../rules/detachment.ts";
-import { decideDeletion, isRemovable } from "./deletion.ts";
+import { deleteSession, removeEnded } from "./deletion.ts";
+import { trimAudit } from "./trim-audit.ts";
 import { decidePut, decideRemove } from "../rules/documents.ts";
-import { keepEndedRun, removeEndedRuns } from "./ended-runs.ts";
+import { keepEndedRun } from "./ended-runs.ts";
 import { actOverdue, decideCancel, decidePause, type RowDecision } from "../rules/interruptions.ts";
 import { decideBeginMove, decideEndMove, type Relatives } from "../rules/moving.ts";
 import { decideSignal, DUPLICATE } from "../rules/signals.ts";
@@ -128,9 +126,11 @@ function applyTo(tx: Transaction, change: Change, predecessor?: Session): Change
     case "fire_schedule":
       return fire(tx, change);
     case "delete_session":
-      return deleteSession(tx, change);
+      return deleteSession(rows, change);
     case "remove_ended":
-      return removeEnded(tx, change);
+      return removeEnded(rows, change);
+    case "trim_audit":
+      return trimAudit(rows.ledger, change, now);
     case "begin_move":
       return decide(tx, change.sessionId, (session) =>
         decideBeginMove(session, change, relativesOf(tx, session), now),
@@ -332,29 +332,6 @@ function titled(session: Session, title: string | undefined): Session {
   return title === undefined ? untitled : { ...session, title };
 }
 
-function deleteSession({ rows }: Transaction, change: DeleteSession): ChangeResult {
-  const { result, sessionIds } = decideDeletion(rows, change);
-  // Children first, so that a removed session never has stored children.
-  for (const sessionId of sessionIds.toReversed()) remove(rows, sessionId);
-  return result;
-}
-
-/** ST58. */
-function removeEnded({ rows }: Transaction, { sessionIds, endedBefore }: RemoveEnded): ChangeResult {
-  let sessions = 0;
-  for (const sessionId of sessionIds) {
-    if (unlessCorrupt(() => isRemovable(rows, sessionId, endedBefore)) !== true) continue;
-    remove(rows, sessionId);
-    sessions++;
-  }
-  return { status: "deleted", sessions };
-}
-
-function remove(rows: RowPort, sessionId: string): void {
-  rows.remove(sessionId);
-  removeEndedRuns(rows.ledger, sessionId);
-}
-
 /** The stored relatives of a session that is about to move. */
 function relativesOf({ rows }: Transaction, session: Session): Relatives {
   const { sessionId, parent, account } = session;
@@ -420,6 +397,7 @@ function applyAudited(tx: Transaction, { change, audit }: Audited): ChangeResult
   const problem = findAuditProblem(audit);
   if (problem !== undefined) return { status: "invalid", reason: problem };
   const result = change === undefined ? DONE : tx.apply(change);
+  if (result.status === "deleted" && result.sessions === 0) return result; // ST58. Nothing has happened.
   const outcome = change === undefined ? (audit.outcome ?? DONE.status) : result.status;
   const { ledger } = tx.rows;
   const details = audit.details ?? removedIn(result);

@@ -1,25 +1,48 @@
-// `decideDeletion`: which sessions a deletion removes (ST43). `isRemovable`: whether a session that ended long
-// ago goes without being asked for by its id (ST58).
+// `deleteSession`: the deletion of a session that is named (ST43). `removeEnded`: the removal of sessions that
+// ended long ago (ST58).
 //
 //   - A deletion removes all sessions of the subtree or none: every obstacle is found before the first
 //     removal.
 //   - A deletion removes accounts as well. Every session that such an account pays for must have ended: all
 //     below the deleted session, its successor, and all below the successor.
 
-import type { ChangeResult, DeleteSession } from "../session/changes.ts";
+import { unlessCorrupt } from "../errors/damage.ts";
+import type { ChangeResult, DeleteSession, RemoveEnded } from "../session/changes.ts";
 import { childrenOf, activeSuccessor, successorOf, paidBy, type FamilyLookups } from "./successors.ts";
 import { isEnded, type Session } from "../session/session.ts";
+import { removeEndedRuns } from "./ended-runs.ts";
+import type { RowPort } from "./row-port.ts";
 
-export interface DeletionDecision {
+export function deleteSession(rows: RowPort, change: DeleteSession): ChangeResult {
+  const { result, sessionIds } = decideDeletion(rows, change);
+  // Children first, so that a removed session never has stored children.
+  for (const sessionId of sessionIds.toReversed()) remove(rows, sessionId);
+  return result;
+}
+
+/** ST58. */
+export function removeEnded(rows: RowPort, { sessionIds, endedBefore }: RemoveEnded): ChangeResult {
+  let sessions = 0;
+  for (const sessionId of sessionIds) {
+    if (unlessCorrupt(() => isRemovable(rows, sessionId, endedBefore)) !== true) continue;
+    remove(rows, sessionId);
+    sessions++;
+  }
+  return { status: "deleted", sessions };
+}
+
+function remove(rows: RowPort, sessionId: string): void {
+  rows.remove(sessionId);
+  removeEndedRuns(rows.ledger, sessionId);
+}
+
+interface DeletionDecision {
   readonly result: ChangeResult;
   /** The sessions to remove, parents before their children. */
   readonly sessionIds: readonly string[];
 }
 
-export function decideDeletion(
-  lookups: FamilyLookups,
-  { sessionId, subtree }: DeleteSession,
-): DeletionDecision {
+function decideDeletion(lookups: FamilyLookups, { sessionId, subtree }: DeleteSession): DeletionDecision {
   const session = lookups.find(sessionId)?.session;
   if (session === undefined) return refused({ status: "not_found" });
   // The session lives in another storage. Its ended children stay, for when the session comes back.

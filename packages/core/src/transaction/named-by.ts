@@ -49,6 +49,9 @@ export function eachName(change: Change | Effect, visit: (name: string, kind: Na
     case "remove_document":
       visit(`thing:document:${change.collection}:${change.id}`, "thing");
       return;
+    case "trim_audit":
+      visit(AUDIT, "thing");
+      return;
     case "audited":
       visit(AUDIT, "thing");
       if (change.change !== undefined) eachName(change.change, visit);

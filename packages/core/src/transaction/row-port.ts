@@ -121,4 +121,8 @@ export interface LedgerPort {
   /** The newest row of the audit; `undefined` before the first. */
   lastAudit(): Pick<AuditRow, "seq" | "hash"> | undefined;
   appendAudit(row: AuditRow): void;
+  /** At most `limit` rows of the audit, from the oldest on. */
+  oldestAudit(limit: number): readonly AuditRow[];
+  /** Remove all rows of the audit up to this number. */
+  removeAudit(through: number): void;
 }

@@ -62,6 +62,25 @@ export class MemoryLedger implements LedgerPort {
   appendAudit(row: AuditRow): void {
     this.audit.push(row);
   }
+
+  oldestAudit(limit: number): readonly AuditRow[] {
+    return this.audit.slice(0, limit);
+  }
+
+  removeAudit(through: number): void {
+    this.audit.splice(0, through - this.#trimmed);
+  }
+
+  /** The rows behind a number. */
+  auditAfter(after: number, limit: number): readonly AuditRow[] {
+    const from = Math.max(0, after - this.#trimmed);
+    return this.audit.slice(from, from + limit);
+  }
+
+  /** The number of the last row that was removed. */
+  get #trimmed(): number {
+    return (this.audit[0]?.seq ?? 1) - 1;
+  }
 }
 
 interface Placed extends Queued {

@@ -71,7 +71,7 @@ export class MemoryReader implements StorageReader {
   }
 
   async audit({ after = 0, limit }: Parameters<StorageReader["audit"]>[0]): Promise<readonly AuditRow[]> {
-    return this.#ledger.audit.slice(after, after + limit);
+    return this.#ledger.auditAfter(after, limit);
   }
 }
 

@@ -90,6 +90,10 @@ export class FactReader {
         const { head, mark } = wanted;
         return void facts.seen.set(keyOf(head.sessionId, mark), await this.#reads.hasSeen(head, mark));
       }
+      case "oldest_audit": {
+        const { limit } = wanted;
+        return void facts.oldestAudit.set(limit, await this.#reads.audit(0, limit));
+      }
       case "item": {
         const { kind, key } = wanted;
         const known = kind === AUDIT.kind && !facts.isCareful ? this.#auditEnd : undefined;

@@ -6,7 +6,7 @@
 //   - Memory is bounded: rows come in pages, each a statement of its own, so that nothing is held up.
 //   - Rows that are compared with each other are read by one statement, so that they are of one moment.
 
-import { AUDIT_START, verifyAudit } from "@holdfast/core";
+import { AuditWalk } from "@holdfast/core";
 import { Findings, type VerifyReport } from "../../verify-report.ts";
 import type { Database, Row, Statement } from "../database/database.ts";
 import { toStorageError } from "../database/pg-errors.ts";
@@ -163,22 +163,20 @@ class Check {
   }
 
   /** Check each row, and that it follows from the row before. */
-  audit(): Promise<void> {
-    let before = AUDIT_START;
-    return this.#walk(
+  async audit(): Promise<void> {
+    const chain = new AuditWalk(sha256);
+    await this.#walk(
       "audit",
       (last) => this.#db.run(AUDITED, [last?.["seq"] ?? 0]),
-      (stored) => {
-        const row = readAudit(stored, this.#at);
-        const verdict = verifyAudit([row], sha256, before);
-        before = row;
-        if (verdict.status === "broken")
-          this.findings.add(
-            "audit",
-            `row ${row.seq} does not follow from the one before it: ${verdict.got} for ${verdict.expected}`,
-          );
-      },
+      (stored) => this.#addBroken(chain.add(readAudit(stored, this.#at))),
     );
+    this.#addBroken(chain.end());
+  }
+
+  #addBroken(broken: ReturnType<AuditWalk["end"]>): void {
+    if (broken === undefined) return;
+    const { seq, got, expected } = broken;
+    this.findings.add("audit", `row ${seq} does not follow from the one before it: ${got} for ${expected}`);
   }
 
   blobs(): Promise<void> {

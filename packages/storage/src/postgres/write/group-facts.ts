@@ -4,7 +4,7 @@
 // The computation is synchronous. When it meets a row that was not read yet, it throws a `Need`. The caller
 // reads the row into the facts and computes the group again from the beginning, until no row is missing.
 
-import type { JournalRecord } from "@holdfast/core";
+import type { AuditRow, JournalRecord } from "@holdfast/core";
 import type { Head } from "../tables/heads.ts";
 import type { Item } from "../tables/items.ts";
 
@@ -16,6 +16,7 @@ export type Wanted =
   | { readonly type: "exhausted"; readonly payer: string; readonly version: number }
   | { readonly type: "journal"; readonly head: Head; readonly from: number; readonly to: number }
   | { readonly type: "seen"; readonly head: Head; readonly mark: string }
+  | { readonly type: "oldest_audit"; readonly limit: number }
   | { readonly type: "item"; readonly kind: string; readonly key: string };
 
 /** Thrown by the computation of a group, and caught by the caller that reads rows. Nobody else sees it. */
@@ -42,12 +43,15 @@ export class Facts {
   /** Sessions that are paused for an exhausted account, by the payer and its version (working-set-6). */
   readonly exhausted = new Map<string, readonly string[]>();
   readonly items = new Map<string, Item | undefined>();
+  /** The oldest rows of the audit, by how many were asked for. */
+  readonly oldestAudit = new Map<number, readonly AuditRow[]>();
 
   /** Another process was faster: all facts may be out of date. */
   reset(): void {
     this.isCareful = true;
-    const { heads, absent, damaged, journals, seen, exhausted, items } = this;
-    for (const known of [heads, absent, damaged, journals, seen, exhausted, items]) known.clear();
+    const { heads, absent, damaged, journals, seen, exhausted, items, oldestAudit } = this;
+    for (const known of [heads, absent, damaged, journals, seen, exhausted, items, oldestAudit])
+      known.clear();
   }
 }
 

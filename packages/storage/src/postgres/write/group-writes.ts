@@ -26,6 +26,8 @@ export interface Writes {
     { readonly head: Head; readonly task: number; readonly amount: Amount | undefined }
   >;
   readonly audit: AuditRow[];
+  /** The last rows of the audit to remove, with all before them. */
+  readonly auditEnds: number[];
   readonly texts: Map<string, { readonly head: Head; readonly address: string; readonly text: string }>;
   readonly items: Map<
     string,
@@ -65,6 +67,7 @@ export function noWrites(): Writes {
     seen: new Map(),
     holds: new Map(),
     audit: [],
+    auditEnds: [],
     texts: new Map(),
     items: new Map(),
   };

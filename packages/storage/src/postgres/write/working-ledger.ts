@@ -58,6 +58,17 @@ export class WorkingLedger implements LedgerPort {
     this.#writes.audit.push(row);
   }
 
+  oldestAudit(limit: number): readonly AuditRow[] {
+    const rows = this.#facts.oldestAudit.get(limit);
+    if (rows === undefined) throw new Need({ type: "oldest_audit", limit });
+    const removed = this.#writes.auditEnds.at(-1) ?? 0;
+    return rows.filter(({ seq }) => seq > removed);
+  }
+
+  removeAudit(through: number): void {
+    this.#writes.auditEnds.push(through);
+  }
+
   #item(kind: string, key: string): Pick<Item, "body"> | undefined {
     const written = this.#writes.items.get(keyOf(kind, key));
     if (written !== undefined) return written.item;

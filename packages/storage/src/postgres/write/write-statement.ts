@@ -35,6 +35,7 @@ import {
   stateRow,
 } from "../tables/rows.ts";
 import { auditChecksum, itemChecksum, type Item } from "../tables/items.ts";
+import { dueAtSql, dueColumn, isForEver } from "./due-column.ts";
 import type { Writes } from "./group-writes.ts";
 import type { WorkingSet } from "./working-set.ts";
 
@@ -267,22 +268,6 @@ function insertSessions(parts: Parts, set: WorkingSet, { instance }: WriteOption
       ["int8", ({ born }) => born],
     ),
   );
-}
-
-function isForEver({ claim }: Head): boolean {
-  return claim.owner !== undefined && claim.until === Infinity;
-}
-
-/** As `DUE_AT` works it out for rows that are there. */
-function dueColumn(readyAt: number | null, head: Head): number | null {
-  if (readyAt === null || isForEver(head)) return null;
-  return head.claim.owner === undefined ? readyAt : Math.max(readyAt, head.claim.until);
-}
-
-/** When a session is due, from when it is ready and the row's own claim: a renewal writes neither version nor body. */
-function dueAtSql(readyAt: string, row: string): string {
-  return `CASE WHEN ${readyAt} IS NULL THEN NULL WHEN ${row}.holder IS NULL THEN ${readyAt}
-    WHEN ${row}.until = 'Infinity' THEN NULL ELSE greatest(${readyAt}, ${row}.until) END`;
 }
 
 /** Rows are touched in the given order, which is the order in which others lock them. */
@@ -521,7 +506,13 @@ function removeSessions(parts: Parts, { removed }: Writes): void {
   }
 }
 
-function appendAudit(parts: Parts, { audit }: Writes): void {
+function appendAudit(parts: Parts, { audit, auditEnds }: Writes): void {
+  if (auditEnds.length > 0)
+    parts.add(
+      "trimmed",
+      "(DELETE FROM audit a USING $COLUMNS AS v (seq) WHERE a.seq <= v.seq AND $OK)",
+      columnsOf([Math.max(...auditEnds)], ["int8", (seq) => seq]),
+    );
   if (audit.length === 0) return;
   const rows = audit.map((row) => ({ seq: row.seq, body: JSON.stringify(row) }));
   insert(

@@ -4,7 +4,7 @@
 //
 // Memory is bounded: rows come in pages.
 
-import { AUDIT_START, verifyAudit } from "@holdfast/core";
+import { AuditWalk } from "@holdfast/core";
 import { readHold, SELECT_HOLDS } from "../tables/accounts.ts";
 import { sha256 } from "../tables/checksum.ts";
 import { Blobs } from "../tables/blobs.ts";
@@ -172,22 +172,20 @@ class Check {
   /** Checks each row, and that it follows from the row before. */
   audit(): void {
     const page = this.#driver.prepare(`${SELECT_AUDIT} WHERE seq > ? ORDER BY seq LIMIT ${PAGE_ROWS}`);
-    let before = AUDIT_START;
+    const chain = new AuditWalk(sha256);
     this.#walk(
       "audit",
       (last) => page.all(Number(last ?? 0)),
       (row) => row["seq"],
-      (stored) => {
-        const row = readAuditRow(stored, this.#source.path);
-        const verdict = verifyAudit([row], sha256, before);
-        before = row;
-        if (verdict.status === "broken")
-          this.findings.add(
-            "audit",
-            `row ${row.seq} does not follow from the one before it: ${verdict.got} for ${verdict.expected}`,
-          );
-      },
+      (stored) => this.#addBroken(chain.add(readAuditRow(stored, this.#source.path))),
     );
+    this.#addBroken(chain.end());
+  }
+
+  #addBroken(broken: ReturnType<AuditWalk["end"]>): void {
+    if (broken === undefined) return;
+    const { seq, got, expected } = broken;
+    this.findings.add("audit", `row ${seq} does not follow from the one before it: ${got} for ${expected}`);
   }
 
   blobs(): void {

@@ -30,3 +30,20 @@ test("the check finds an audit row that was changed with its checksum, and a mis
   ]);
   await again.close();
 });
+
+test("the check accepts an audit whose old rows were removed, and finds one that is gone otherwise", async () => {
+  const path = `${newFolder()}/test.db`;
+  const storage = await ownSqliteStorage({ path });
+  for (let n = 1; n <= 5; n++)
+    await storage.commit([{ type: "audited", audit: { actor: "anna", action: "a", object: "o" } }], n);
+  await storage.commit([{ type: "trim_audit", before: 3, limit: 9, actor: "coordinator" }], 6);
+  expect((await storage.verify()).problems).toEqual([]);
+  expect((await storage.verify()).rows).toMatchObject({ audit: 4 });
+  const database = new DatabaseSync(path);
+  database.exec("DELETE FROM audit WHERE seq = 3");
+  database.close();
+  expect((await storage.verify()).problems).toMatchObject([
+    { table: "audit", message: expect.stringMatching(/^row 4 does not follow/) },
+  ]);
+  await storage.close();
+});

@@ -91,6 +91,14 @@ export class Ledger implements LedgerPort {
     return row === undefined ? undefined : readAuditRow(row, this.#path);
   }
 
+  oldestAudit(limit: number): AuditRow[] {
+    return this.audit({ limit });
+  }
+
+  removeAudit(through: number): void {
+    this.#driver.prepare("DELETE FROM audit WHERE seq <= ?").run(through);
+  }
+
   appendAudit({ seq, at, actor, action, object, requestId, details, outcome, hash }: AuditRow): void {
     const optional = [requestId ?? null, details ?? null];
     const values: SqlValue[] = [seq, at, actor, action, object, ...optional, outcome, hash];

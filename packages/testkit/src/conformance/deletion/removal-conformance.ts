@@ -1,5 +1,8 @@
-// ST58: what ended long ago is removed, and nothing that another session needs.
+// ST58 and ST59: sessions that ended long ago are removed, and none that another session needs. Old rows of the
+// audit go from the oldest on, and the others stay a chain.
 
+import { hash } from "node:crypto";
+import { verifyAudit } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { creating, ENDINGS, PATCH_TO, scheduling, STARTED, type Claimant, type Fixture } from "../fixture.ts";
 
@@ -88,5 +91,64 @@ export function removalConformance(fixture: Fixture): void {
     expect(await fixture.storage.reader.audit({ limit: 10 })).toMatchObject([
       { ...audit, outcome: "deleted", details: '{"sessions":2}' },
     ]);
+  });
+
+  const sha256 = (text: string): string => hash("sha256", text, "base64url");
+  const trim = (before: number, limit = 100) =>
+    fixture.apply({ type: "trim_audit", before, limit, actor: "coordinator" }, 100);
+  const note = (at: number) =>
+    fixture.apply({ type: "audited", audit: { actor: "anna", action: "look", object: `at ${at}` } }, at);
+  const rows = () => fixture.storage.reader.audit({ limit: 100 });
+  const seqs = async () => (await rows()).map(({ seq }) => seq);
+
+  test("ST59: rows go from the oldest on as far as they are old, and a row says which", async () => {
+    for (const at of [1, 2, 3, 60, 4]) await note(at);
+    const [, second] = await rows();
+    expect(await trim(50, 2)).toEqual({ status: "trimmed", rows: 2 });
+    expect(await seqs()).toEqual([3, 4, 5, 6]);
+    expect((await rows()).at(-1)).toMatchObject({
+      at: 100,
+      actor: "coordinator",
+      action: "audit.trim",
+      object: "audit",
+      outcome: "trimmed",
+      details: JSON.stringify({ rows: 2, last: { seq: 2, hash: second!.hash } }),
+    });
+    expect(await trim(50)).toEqual({ status: "trimmed", rows: 1 });
+    // A row behind a young one stays, as the chain is cut at one place.
+    expect(await seqs()).toEqual([4, 5, 6, 7]);
+    expect(await trim(50)).toEqual({ status: "trimmed", rows: 0 });
+    expect(await seqs()).toEqual([4, 5, 6, 7]);
+    expect(await fixture.storage.reader.audit({ after: 2, limit: 2 })).toMatchObject([
+      { seq: 4 },
+      { seq: 5 },
+    ]);
+    expect(await fixture.storage.reader.audit({ after: 5, limit: 1 })).toMatchObject([{ seq: 6 }]);
+  });
+
+  test("ST59: the rows that are left are a chain, in which a row that is gone otherwise shows", async () => {
+    for (const at of [1, 2, 3, 4]) await note(at);
+    await trim(3);
+    const left = await rows();
+    expect(verifyAudit(left, sha256)).toEqual({
+      status: "intact",
+      last: { seq: 5, hash: left.at(-1)!.hash },
+    });
+    expect(verifyAudit(left.slice(1), sha256)).toMatchObject({ status: "broken", seq: 4 });
+    expect(verifyAudit(left.slice(0, -1), sha256)).toMatchObject({ status: "broken", seq: 3 });
+    expect(verifyAudit([{ ...left[0]!, actor: "bert" }, ...left.slice(1)], sha256)).toMatchObject({
+      status: "broken",
+      seq: 3,
+    });
+    await trim(101, 100);
+    expect(await seqs()).toEqual([5, 6]); // The newest stays.
+    expect(verifyAudit(await rows(), sha256)).toMatchObject({ status: "intact" });
+    await note(200);
+    expect(verifyAudit(await rows(), sha256)).toMatchObject({ status: "intact" });
+  });
+
+  test("ST59: an audit without rows stays as it is", async () => {
+    expect(await trim(50)).toEqual({ status: "trimmed", rows: 0 });
+    expect(await rows()).toEqual([]);
   });
 }
