@@ -40,7 +40,7 @@ test("every configuration in docs/deploy.md is one that a coordinator reads, or 
     for (const text of policies)
       expect(checkRunnerPolicy(JSON.parse(text), "docs/deploy.md")).toHaveProperty("executors");
     const found = all.filter((text) => !policies.includes(text));
-    expect([found.length, policies.length]).toEqual([2, 1]);
+    expect([found.length, policies.length]).toEqual([3, 1]);
     for (const text of found) {
       writeFileSync(join(folder, "coordinator.json"), text);
       expect(readCoordinatorFile(join(folder, "coordinator.json"))).toHaveProperty("storage");

@@ -36,6 +36,7 @@ import { counted } from "./counted.ts";
 import { createMcpEndpoint } from "./mcp/mcp-endpoint.ts";
 import { Metrics } from "./metrics.ts";
 import { noticing } from "./store/notices.ts";
+import { Retention, type RetentionTimes } from "./store/retention/retention.ts";
 import { ScheduleFiring, type FiringHost } from "./store/schedule-firing.ts";
 import { CatalogueService } from "./catalogue/catalogue-service.ts";
 import { AuditService } from "./services/audit-service.ts";
@@ -66,6 +67,8 @@ export interface CoordinatorConfig {
    */
   readonly poisonLosses?: number;
   readonly limits?: Partial<ApiLimits>;
+  /** How long ended sessions and the rows of the audit are kept. Nothing is removed when it is absent. */
+  readonly retention?: RetentionTimes;
   /** Host names by which requests may call it, besides its own address. */
   readonly hosts?: readonly string[];
   /** Origins whose pages may call it, beside its own. */
@@ -171,7 +174,7 @@ class FleetCoordinator implements Coordinator {
       claimed: (waitedMs) => metrics.claimed(waitedMs),
     });
     this.#firing = firingOf(this.#host, options.schedules, log);
-    this.#sweeps = sweepsOf(this.#host, log);
+    this.#sweeps = sweepsOf(this.#host, options.config?.retention, log);
     this.#api = apiOf(options, { host: this.#host, metrics, writes, log });
   }
 
@@ -262,8 +265,9 @@ function firingOf(host: ServiceHost, schedules: CoordinatorOptions["schedules"],
   });
 }
 
-function sweepsOf(host: ServiceHost, log: Log): Repetition {
-  const { clock, dispatcher, registry, unmatched, tokens } = host;
+function sweepsOf(host: ServiceHost, times: RetentionTimes | undefined, log: Log): Repetition {
+  const { storage, clock, dispatcher, registry, unmatched, tokens } = host;
+  const retention = new Retention({ storage, clock, warn: log }, times);
   return repeat({
     clock,
     isIdle: true,
@@ -273,6 +277,7 @@ function sweepsOf(host: ServiceHost, log: Log): Repetition {
       for (const runnerId of await registry.sweep()) dispatcher.forget(runnerId);
       await unmatched.sweep();
       await tokens.sweepJobs(async (token) => !(await isClaimOf(host, token)));
+      await retention.sweep();
     },
     failed: (error) => log("the coordinator could not check for sessions without a runner", error),
   });

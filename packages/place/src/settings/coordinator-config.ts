@@ -8,15 +8,25 @@
 //     is no configuration by its size is not read.
 
 import { resolve } from "node:path";
-import { DAY_MS, didYouMean, HoldfastError, jsonSyntaxProblem, MIB } from "@holdfast/core";
+import {
+  DAY_MS,
+  defined,
+  didYouMean,
+  HoldfastError,
+  jsonSyntaxProblem,
+  MIB,
+  parseDuration,
+  toHoldfastError,
+} from "@holdfast/core";
 import { readBounded } from "./config.ts";
 import { checkTrusted, kindOfValue } from "@holdfast/terminal/frame/given-file";
-import { API_LIMITS, type ApiLimits, type CoordinatorConfig } from "@holdfast/coordinator";
+import { API_LIMITS, type CoordinatorConfig } from "@holdfast/coordinator";
 
 interface Setting {
   readonly type: "string" | "integer" | "boolean" | "array" | "object";
   readonly description: string;
   readonly minLength?: number;
+  readonly pattern?: string;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly items?: { readonly type: "string"; readonly pattern: string };
@@ -35,6 +45,12 @@ const integer = (minimum: number, maximum: number, description: string): Setting
 const texts = (pattern: string, description: string): Setting => ({
   type: "array",
   items: { type: "string", pattern },
+  description,
+});
+
+const timeSpan = (description: string): Setting => ({
+  type: "string",
+  pattern: "^(\\d+(ms|s|m|h|d))+$",
   description,
 });
 
@@ -77,6 +93,17 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     1_000,
     "How many times in a row a session may be lost with a runner that holds nothing else, before it is paused as poison: 5 when absent.",
   ),
+  retention: {
+    type: "object",
+    description: "How long things are kept. Without it nothing is removed.",
+    properties: {
+      sessions: timeSpan(
+        "Completed, failed and cancelled sessions, from their end on, such as 30d. One stays as long as a session below it, and while its parent or a session that continues it has not ended.",
+      ),
+      audit: timeSpan("Rows of the audit, such as 365d."),
+    },
+    additionalProperties: false,
+  },
   mcp: {
     type: "object",
     description: "The tools at /mcp, by which agents start sessions.",
@@ -113,14 +140,13 @@ export const COORDINATOR_SCHEMA = {
 } as const;
 
 /** The settings of a file, its paths made absolute. */
-export interface CoordinatorFile extends Omit<CoordinatorConfig, "limits"> {
+export interface CoordinatorFile extends CoordinatorConfig {
   readonly host?: string;
   readonly port?: number;
   readonly storage?: string;
   readonly insecure?: boolean;
   readonly environmentKeys?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string };
-  readonly limits?: Partial<ApiLimits>;
 }
 
 /** @throws HoldfastError `config_invalid`. */
@@ -134,13 +160,37 @@ export function readCoordinatorFile(path: string): CoordinatorFile {
     throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(content)}`);
   }
   check(path, "", { ...COORDINATOR_SCHEMA, description: "" }, value);
-  const { $schema: _, tls, environmentKeys, ...file } = value as CoordinatorFile & { $schema?: string };
+  const { $schema: _, tls, environmentKeys, retention, ...file } = value as WrittenFile;
   const at = (named: string): string => resolve(path, "..", named);
   return {
     ...file,
     ...(tls === undefined ? {} : { tls: { cert: at(tls.cert), key: at(tls.key) } }),
     ...(environmentKeys === undefined ? {} : { environmentKeys: environmentKeys.map(at) }),
+    ...(retention === undefined ? {} : { retention: readRetention(path, retention) }),
   };
+}
+
+/** A file as it is written, with its time spans as texts. */
+interface WrittenFile extends Omit<CoordinatorFile, "retention"> {
+  readonly $schema?: string;
+  readonly retention?: { readonly sessions?: string; readonly audit?: string };
+}
+
+function readRetention(
+  path: string,
+  { sessions, audit }: NonNullable<WrittenFile["retention"]>,
+): NonNullable<CoordinatorConfig["retention"]> {
+  const read = (given: string | undefined, name: string): number | undefined => {
+    if (given === undefined) return undefined;
+    const at = `${path}#/retention/${name}`;
+    try {
+      return parseDuration(given, at);
+    } catch (error) {
+      const { message, expected } = toHoldfastError(error);
+      throw invalid(at, message, defined({ expected }));
+    }
+  };
+  return defined({ sessionsMs: read(sessions, "sessions"), auditMs: read(audit, "audit") });
 }
 
 /** A file that must be there: a certificate or its key. @throws HoldfastError `config_invalid`. */
@@ -174,6 +224,8 @@ function check(path: string, pointer: string, setting: Setting, value: unknown):
   switch (setting.type) {
     case "string":
       if (typeof value !== "string" || value === "") throw wrong("a text that is not empty");
+      if (setting.pattern !== undefined && !new RegExp(setting.pattern, "u").test(value))
+        throw wrong("a time span, such as 30d or 12h");
       return;
     case "boolean":
       if (typeof value !== "boolean") throw wrong("true or false");
