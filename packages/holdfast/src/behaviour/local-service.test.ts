@@ -1,4 +1,4 @@
-// `holdfast local enable` and `disable`, over a systemctl of the test.
+// `enable` and `disable` of `holdfast local` and `holdfast runner`, over a systemctl of the test.
 
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -75,5 +75,74 @@ test.skipIf(process.platform !== "linux")(
     const missing = await project.finish(["local", "enable", "--agents", "none.ts"], { env });
     expect(missing.code).not.toBe(0);
     expect(calls()).toHaveLength(1);
+  },
+);
+
+const TOKEN = "hf_reg_0123456789abcdef0123456789abcdef0123456789a";
+
+// Its units are systemd's.
+test.skipIf(process.platform !== "linux")(
+  "a runner is a service of its own name, with its token in a file and not in the unit",
+  async () => {
+    const runnerUnit = project.path("config 100%/systemd/user/holdfast-runner-box-1.service");
+    const tokenFile = project.path("box-1.token");
+    writeFileSync(tokenFile, `${TOKEN}\n`, { mode: 0o600 });
+    const words = [
+      "runner",
+      "enable",
+      "-c",
+      "https://fleet.example",
+      "--name",
+      "box-1",
+      "--agents",
+      "agents.ts",
+    ];
+    const enabled = await project.finish(
+      [...words, "--label", "gpu=yes", "--verbose", "--grace", "5s", "--token-file", "box-1.token"],
+      { env },
+    );
+    expect(enabled.code, enabled.stderr).toBe(0);
+    const text = readFileSync(runnerUnit, "utf8");
+    expect(text).toMatch(
+      /^ExecStart=.*"runner" "--coordinator" "https:\/\/fleet\.example" "--project" ".*" "--token-file" ".*box-1\.token" "--agents" "agents\.ts" /m,
+    );
+    for (const word of ['"--label" "gpu=yes"', '"--name" "box-1"', '"--verbose"'])
+      expect(text).toContain(word);
+    expect(text).toMatch(/^RestartPreventExitStatus=2 3 5 11 12$/m);
+    expect(text).toMatch(/^TimeoutStopSec=20$/m);
+    expect(text + enabled.stderr).not.toContain(TOKEN);
+    expect(text + enabled.stderr).not.toContain(CANARY);
+    const verified = spawnSync("systemd-analyze", ["--user", "verify", runnerUnit], { encoding: "utf8" });
+    if (verified.error === undefined) expect(verified.stderr).not.toContain("holdfast-runner-box-1.service:");
+
+    expect((await project.finish(["runner", "disable"], { env })).stderr).toContain(
+      "the runner is no service",
+    );
+    expect((await project.finish(["runner", "disable", "--name", "box-1"], { env })).code).toBe(0);
+    expect(existsSync(runnerUnit)).toBe(false);
+    expect(calls().at(-1)).toBe("--user disable --now holdfast-runner-box-1.service");
+  },
+);
+
+// Its units are systemd's.
+test.skipIf(process.platform !== "linux")(
+  "a runner whose token others may read, or that only this terminal has, is no service",
+  async () => {
+    const words = ["runner", "enable", "-c", "https://fleet.example", "--agents", "agents.ts"];
+    writeFileSync(project.path("open.token"), TOKEN, { mode: 0o644 });
+    const open = await project.finish([...words, "--token-file", "open.token"], { env });
+    expectError(open, 3, "E_CONFIG_INVALID", [
+      "a file of mode 0600",
+      `chmod 600 ${project.path("open.token")}`,
+    ]);
+    const variable = await project.finish(words, { env: { ...env, HOLDFAST_TOKEN: TOKEN } });
+    expectError(variable, 2, "E_USAGE", [
+      "HOLDFAST_TOKEN is a variable of this terminal",
+      "--token-file FILE",
+    ]);
+    const missing = await project.finish([...words, "--token-file", "none"], { env });
+    expectError(missing, 2, "E_FILE_NOT_FOUND", [project.path("none")]);
+    expect((await project.finish([...words, "--name", "a b"], { env })).code).toBe(2);
+    expect(existsSync(project.path("calls"))).toBe(false);
   },
 );

@@ -235,7 +235,7 @@ export async function runnerOptions(
 ): Promise<FoundOptions> {
   const mode = findFleetMode(args, io);
   const isForTrials = args.has("for-trials");
-  const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
+  const url = supervised === undefined ? coordinatorUrl(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
   const settings = [...configFiles(workspace, io).map(([, path]) => path), policyPath(args, io) ?? []].flat();
   supervised?.report({ type: "files", files: settings });
@@ -350,7 +350,7 @@ export async function loadCode(
 }
 
 /** @throws UsageError that names the flag or the variable. */
-function urlOf(args: Arguments, { env }: Io, mode: Mode): string {
+export function coordinatorUrl(args: Arguments, { env }: Io, mode: Mode): string {
   const named = [
     ["--coordinator", args.text("coordinator")],
     ["--url", args.text("url")],

@@ -12,9 +12,11 @@ const TASK_PREFIX = "task:";
 export function runnerCommand({ agent, placement }: Session, io: Pick<Io, "call">): string {
   const labels = Object.entries(placement?.demands ?? {})
     .filter(([name]) => !OWN_LABELS.has(name))
-    .map(([name, value]) => ` --label ${quoted(`${name}=${value}`)}`);
-  const offers = agent.name.startsWith(TASK_PREFIX) ? "--tasks FILE" : "--agents FILE";
-  return io.call(`runner ${offers}${labels.join("")}`);
+    .map(([name, value]) => ` --label ${quoted(`${name}=${value}`)}`)
+    .join("");
+  return agent.name.startsWith(TASK_PREFIX)
+    ? io.call(`runner --tasks FILE${labels}`)
+    : io.call(`runner --agents FILE${labels}`);
 }
 
 /** The commands of which one helps: a matching runner, or this process if the session came from a file. */

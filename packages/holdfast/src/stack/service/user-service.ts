@@ -1,0 +1,238 @@
+// `enableService`, `disableService`: a part of Holdfast as a service of this user, which the system starts at
+// login and starts again when it ends. On Linux it is a unit of systemd, on macOS an agent of launchd.
+//
+//   - A service has no variables of a terminal. Keys that are nowhere else are named before it is started.
+//   - A service that the system does not take leaves no file.
+
+import { existsSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { keyVariables, makePrivateFolder, replacePrivate, tryProgram } from "@holdfast/system";
+import type { Io } from "@holdfast/terminal/frame/command";
+import { openSecretPlaces } from "@holdfast/terminal/secrets/supplied-secrets";
+
+const CALL_MS = 30_000;
+/** Beyond the grace a service ends everything of its own by force. */
+const STOP_AFTER_GRACE_S = 15;
+/** Places and settings, and no key: they stand in a file that is readable. */
+const KEPT_VARIABLES = [
+  "PATH",
+  "LANG",
+  "XDG_DATA_HOME",
+  "XDG_CONFIG_HOME",
+  "HOLDFAST_MODEL",
+  "HOLDFAST_SECRET_KEY_FILE",
+  "NODE_EXTRA_CA_CERTS",
+];
+
+/** A service as the system knows it. */
+export interface ServiceName {
+  /** The name of the unit, and the last part of the label for launchd. */
+  readonly name: string;
+  /** The service, for people: "the local stack". */
+  readonly is: string;
+  /** The commands that write and remove it, as the first line of its unit. */
+  readonly origin: string;
+  /** How to start it without a service, for errors. */
+  readonly otherwise: string;
+}
+
+export interface Service extends ServiceName {
+  /** The words behind `holdfast`. */
+  readonly words: readonly string[];
+  readonly graceMs: number;
+  /** Exit codes by which a restart would fail again. */
+  readonly finalExits: string;
+  /** Variables of this terminal that it has, beside the usual ones. */
+  readonly variables?: readonly string[];
+}
+
+interface Unit {
+  readonly path: string;
+  readonly text: (service: Service, io: Io) => string;
+  /** Commands that start it now and at each login, and that end it. */
+  readonly on: readonly (readonly string[])[];
+  readonly off: readonly (readonly string[])[];
+  /** The facts that a person should know once it is on. */
+  readonly note: string;
+}
+
+export function isService(name: ServiceName, io: Io): boolean {
+  return existsSync(unitOf(name, io).path);
+}
+
+/** @returns the exit code. */
+export async function enableService(service: Service, io: Io): Promise<number> {
+  const { path, text, on, note } = unitOf(service, io);
+  for (const line of await unreadableKeys(io)) io.note(`${io.notes.symbols.warn} ${line}`);
+  makePrivateFolder(dirname(path));
+  replacePrivate(path, text(service, io));
+  try {
+    for (const command of on) await callSystem(command, service, io);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  }
+  io.result({ status: "enabled", file: path }, "");
+  io.note(`${io.notes.symbols.done} ${service.is} runs as a service: ${path}`);
+  io.note(note);
+  return 0;
+}
+
+/** @returns the exit code. */
+export async function disableService(name: ServiceName, io: Io): Promise<number> {
+  const { path, off } = unitOf(name, io);
+  if (existsSync(path)) {
+    for (const command of off) await callSystem(command, name, io);
+    rmSync(path, { force: true });
+    io.note(`${io.notes.symbols.done} the service is stopped and removed; its sessions stay`);
+  } else io.note(`${name.is} is no service`);
+  io.result({ status: "disabled", file: path }, "");
+  return 0;
+}
+
+/** Keys of this terminal that the service will not have. Their values are not shown. */
+async function unreadableKeys(io: Io): Promise<readonly string[]> {
+  const names = keyVariables(io.env).filter((name) => name !== "HOLDFAST_TOKEN"); // A runner has it in a file.
+  if (names.length === 0) return [];
+  const stored = new Map((await openSecretPlaces(io)).stored().map(({ name, place }) => [name, place]));
+  return names.flatMap((name) => {
+    const place = stored.get(name);
+    if (place === undefined)
+      return `${name} is only a variable of this terminal, which the service does not have: \`${io.call(`secret set ${name}`)}\` stores it`;
+    const isOpen = place === "keychain" || io.env["HOLDFAST_SECRET_KEY_FILE"] !== undefined;
+    if (isOpen) return [];
+    return `${name} is stored behind a passphrase, which nobody types for a service: set HOLDFAST_SECRET_KEY_FILE, and store it again`;
+  });
+}
+
+function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
+  const home = env["HOME"] ?? "";
+  switch (process.platform) {
+    case "linux":
+      return {
+        path: join(env["XDG_CONFIG_HOME"] ?? join(home, ".config"), "systemd/user", `${name}.service`),
+        text: unitText,
+        on: [
+          ["systemctl", "--user", "daemon-reload"],
+          ["systemctl", "--user", "enable", `${name}.service`],
+          ["systemctl", "--user", "restart", `${name}.service`],
+        ],
+        off: [["systemctl", "--user", "disable", "--now", `${name}.service`]],
+        note: "it ends when you log out; `loginctl enable-linger` keeps it, also from the start of the machine on",
+      };
+    case "darwin": {
+      const label = labelOf(name);
+      const path = join(home, "Library/LaunchAgents", `${label}.plist`);
+      const domain = `gui/${process.getuid?.() ?? 0}`;
+      return {
+        path,
+        text: plistText,
+        on: [["launchctl", "bootstrap", domain, path]],
+        off: [["launchctl", "bootout", `${domain}/${label}`]],
+        note: "it starts when you log in",
+      };
+    }
+    default:
+      throw new HoldfastError("usage", `there are no services of users on ${process.platform}`, {
+        fix: otherwise,
+      });
+  }
+}
+
+/** `holdfast-local` is `dev.holdfast.local` for launchd. */
+function labelOf(name: string): string {
+  return `dev.${name.replace("-", ".")}`;
+}
+
+function commandOf({ words }: Service): readonly string[] {
+  return [process.execPath, ...process.execArgv, process.argv[1]!, ...words];
+}
+
+function variablesOf(
+  { variables = [] }: Service,
+  { env }: Io,
+): readonly (readonly [name: string, value: string])[] {
+  return [...KEPT_VARIABLES, ...variables].flatMap((name) => {
+    const value = env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+}
+
+function unitText(service: Service, io: Io): string {
+  // systemd reads `%` and `$` in a quoted word, and takes each doubled.
+  const quoted = (text: string): string =>
+    `"${text.replaceAll(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
+  const stopS = Math.ceil(service.graceMs / 1_000) + STOP_AFTER_GRACE_S;
+  return `# ${service.origin}
+[Unit]
+Description=Holdfast: ${service.is}
+StartLimitIntervalSec=0
+
+[Service]
+WorkingDirectory=${io.cwd.replaceAll("%", "%%")}
+${variablesOf(service, io)
+  .map(([name, value]) => `Environment=${quoted(`${name}=${value}`).replaceAll("$$", "$")}\n`)
+  .join("")}ExecStart=${commandOf(service).map(quoted).join(" ")}
+Restart=always
+RestartSec=5
+SuccessExitStatus=143
+RestartPreventExitStatus=${service.finalExits}
+TimeoutStopSec=${stopS}
+KillMode=mixed
+UMask=0077
+
+[Install]
+WantedBy=default.target
+`;
+}
+
+function plistText(service: Service, io: Io): string {
+  const safe = (text: string): string =>
+    text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const strings = (texts: readonly string[]): string =>
+    texts.map((text) => `    <string>${safe(text)}</string>\n`).join("");
+  const env = variablesOf(service, io).map(
+    ([name, value]) => `    <key>${name}</key>\n    <string>${safe(value)}</string>\n`,
+  );
+  const stopS = Math.ceil(service.graceMs / 1_000) + STOP_AFTER_GRACE_S;
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>${labelOf(service.name)}</string>
+  <key>WorkingDirectory</key>
+  <string>${safe(io.cwd)}</string>
+  <key>EnvironmentVariables</key>
+  <dict>
+${env.join("")}  </dict>
+  <key>ProgramArguments</key>
+  <array>
+${strings(commandOf(service))}  </array>
+  <key>RunAtLoad</key>
+  <true/>
+  <key>KeepAlive</key>
+  <true/>
+  <key>ThrottleInterval</key>
+  <integer>10</integer>
+  <key>ExitTimeOut</key>
+  <integer>${stopS}</integer>
+</dict>
+</plist>
+`;
+}
+
+/** @throws HoldfastError `unavailable` when the system does not do it. */
+async function callSystem(
+  [program = "", ...args]: readonly string[],
+  { otherwise }: ServiceName,
+  io: Io,
+): Promise<void> {
+  const end = await tryProgram(program, args, { ms: CALL_MS, env: io.env });
+  if (end.status === "done") return;
+  throw new HoldfastError("unavailable", `${program} ${args.join(" ")} did not succeed`, {
+    got: end.status === "failed" ? end.reason : `there is no program ${program}`,
+    fix: `log in as this user, so that its services run, or ${otherwise}`,
+  });
+}
