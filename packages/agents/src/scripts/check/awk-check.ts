@@ -150,7 +150,7 @@ class AwkSchema {
       ...bound(maximum, (most) => rule(`V[n] + 0 <= ${most}`, `"is more than ${most}"`)),
       ...bound(exclusiveMinimum, (least) => rule(`V[n] + 0 > ${least}`, `"is not more than ${least}"`)),
       ...bound(exclusiveMaximum, (most) => rule(`V[n] + 0 < ${most}`, `"is not less than ${most}"`)),
-      ...bound(multipleOf, (step) => rule(`(V[n] / ${step}) % 1 == 0`, `"is no multiple of ${step}"`)),
+      ...bound(multipleOf, (step) => rule(`isWhole(V[n] / ${step})`, `"is no multiple of ${step}"`)),
     ];
   }
 
@@ -262,7 +262,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 };
 
 function typeTest(type: string): string {
-  return type === "integer" ? '(T[n] == "number" && isWhole(n))' : `T[n] == ${text(type)}`;
+  return type === "integer" ? '(T[n] == "number" && isWhole(V[n]))' : `T[n] == ${text(type)}`;
 }
 
 function within(type: string, lines: readonly string[]): readonly string[] {

@@ -34,7 +34,7 @@ function shown(n) {
   if (T[n] == "array") return "a list"
   return T[n] == "string" ? "\"" substr(V[n], 1, 80) "\"" : V[n]
 }
-function isWhole(n) { return V[n] * V[n] > 8e31 || V[n] % 1 == 0 }
+function isWhole(x) { return x * x > 8e31 || x % 1 == 0 }
 function isNumber(text) { return text ~ /^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$/ }
 function same(a, b,   i, name) {
   if (T[a] != T[b] || N[a] != N[b]) return 0
