@@ -187,6 +187,9 @@ describe("holdfast coordinator", () => {
         ['{"storage": "postgres://u:pass@h/d", x}', "not JSON"],
         ["postgres://u:pass@h/d", "not JSON"],
         [" ".repeat(2_000_000), "2000000 bytes"],
+        ['{"retention": {"sessions": "a month"}}', "a time span, such as 30d or 12h"],
+        ['{"retention": {"audit": "0d"}}', "/retention/audit"],
+        ['{"retention": {"session": "30d"}}', "did you mean sessions?"],
       ];
       for (const [content, says] of refused) {
         writeFileSync(file, content);
