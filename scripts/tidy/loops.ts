@@ -56,6 +56,9 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "runtime/src/loop/group-committer.ts",
     "runtime/src/sessions/due-sessions.ts",
   ],
+  "a text begins it and ends with it, and an error of its request means that nobody watches": [
+    "runner/src/drafts/draft-sender.ts",
+  ],
   "it keeps one connection, and what it does next depends on how that ended": [
     "runner/src/polls/poll-loop.ts",
     "storage/src/postgres/news/commit-notices.ts",

@@ -27,7 +27,16 @@ export { ERROR_TABLE, type ErrorCode, type RpcCode } from "./errors/error-table.
 export { errorFrom, recordError, type RecordedError, recordWholeError } from "./errors/recorded-error.ts";
 export { PauseError, type PauseRequest } from "./errors/pause-error.ts";
 export { decodedPlace, framesOf, lineOf, isOurs, stackOf } from "./errors/author-line.ts";
-export { isMeantBy, isName, isSessionId, mintId, shortIds, positionId, type IdPrefix } from "./ids.ts";
+export {
+  isMeantBy,
+  isName,
+  isSessionId,
+  mintId,
+  positionId,
+  positionIn,
+  shortIds,
+  type IdPrefix,
+} from "./ids.ts";
 export { deepFreeze } from "./json/deep-freeze.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { defined } from "./defined.ts";

@@ -31,6 +31,7 @@ import type { Agent } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { hostname as osHostname } from "node:os";
 import { isPassing, pause, pauseMs } from "./polls/poll-loop.ts";
+import type { RunnerOptions } from "./runner-api.ts";
 import type { TokenStore } from "./token-file.ts";
 
 const encoder = new TextEncoder();
@@ -243,4 +244,25 @@ export function offersOf(options: Offering): Offers {
     refusedAgents: announcedRefusals(options.refusedAgents ?? []),
     ...defined({ forTrials: options.forTrials }),
   };
+}
+
+/** Characters that a terminal would not show as they are: they could hide or forge a line. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+/** @throws UsageError for a text that the coordinator would refuse, before any request. */
+export function checkNames({ name, hostname, labels = {} }: RunnerOptions): void {
+  const texts = { name, hostname, ...labels };
+  for (const [what, text] of Object.entries(texts)) {
+    if (text === undefined || !CONTROL.test(text)) continue;
+    const isLabel = Object.hasOwn(labels, what);
+    throw new UsageError(
+      `${isLabel ? `the label ${what}` : `the runner's ${what}`} has a control character`,
+      {
+        at: isLabel ? "labels" : what,
+        got: JSON.stringify(text),
+        expected: "one line of text, without control characters",
+        fix: "leave the character out",
+      },
+    );
+  }
 }

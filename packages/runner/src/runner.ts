@@ -31,10 +31,10 @@ import {
   type Random,
   STOP_GRACE_MS,
   toHoldfastError,
-  UsageError,
 } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
+  compositeTracer,
   createRuntime,
   systemClock,
   systemRandom,
@@ -47,6 +47,7 @@ import { CoordinatorConnection, RemoteStorage } from "@holdfast/storage/remote";
 import { nodeWarning } from "@holdfast/system";
 import { CLAIM_AGE_MS, givenBy } from "./polls/claims.ts";
 import { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
+import { DraftSender } from "./drafts/draft-sender.ts";
 import { keepCatalogue, type CatalogueOffers } from "./catalogue-sync.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import type { Runner, RunnerOptions } from "./runner-api.ts";
@@ -54,7 +55,7 @@ import { releasing } from "./polls/releases.ts";
 import { Supersession } from "./polls/supersession.ts";
 import { isPassing, pause, pauseMs, PollLoop, type Command, type Poll } from "./polls/poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
-import { nameProcess, offersOf, register, type Offers, type Registered } from "./registration.ts";
+import { checkNames, nameProcess, offersOf, register, type Offers, type Registered } from "./registration.ts";
 import type { RunnerEvent } from "./runner-event.ts";
 import { taskAgent } from "./task-agent.ts";
 import { TokenFile, tokenInMemory, type TokenStore } from "./token-file.ts";
@@ -152,6 +153,7 @@ class CoordinatedRunner implements Runner {
   readonly #parts: Parts;
   readonly #storage: DispatchedStorage;
   readonly #runtime: Runtime;
+  readonly #drafts: DraftSender;
   readonly #loop: PollLoop<PollResponse>;
   readonly #giveUp = new AbortController();
   readonly #over = Promise.withResolvers<HoldfastError | undefined>();
@@ -180,6 +182,14 @@ class CoordinatedRunner implements Runner {
       releasing({ connection, clock, random, signal: ending, tokenOf }),
       options.secrets,
     );
+    this.#drafts = new DraftSender({
+      clock,
+      show: async (drafts) => {
+        const request = { runnerId: this.runnerId, drafts: [...drafts] };
+        const shown = connection.client(RunnerService).showDrafts(request, { timeoutMs: ANSWER_MS });
+        return (await shown).watched;
+      },
+    });
     const tasks = options.tasks ?? [];
     this.#runtime = createRuntime({
       storage: this.#storage,
@@ -194,9 +204,9 @@ class CoordinatedRunner implements Runner {
       adopt: true,
       dispatched: { claimAgeMs: CLAIM_AGE_MS, knowing: (know) => (parts.known.know = know) },
       machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
+      tracer: options.tracer === undefined ? this.#drafts : compositeTracer([options.tracer, this.#drafts]),
       ...defined({
         secrets: options.environments ?? options.secrets,
-        tracer: options.tracer,
         watchdog: options.watchdog,
       }),
     });
@@ -399,6 +409,7 @@ class CoordinatedRunner implements Runner {
     this.#loop.withdraw();
     if (error === undefined) await Promise.race([this.#untilNothingIsHeld(), this.#closed.promise]);
     this.#giveUp.abort();
+    this.#drafts.close();
     await this.#loop.stop();
     await this.#runtime.close();
     // If the coordinator cannot be reached, it removes this runner after a while.
@@ -425,26 +436,5 @@ class CoordinatedRunner implements Runner {
     };
     this.#onFewer();
     return promise;
-  }
-}
-
-/** Characters that a terminal would not show as they are: they could hide or forge a line. */
-const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
-
-/** @throws UsageError for a text that the coordinator would refuse, before any request. */
-function checkNames({ name, hostname, labels = {} }: RunnerOptions): void {
-  const texts = { name, hostname, ...labels };
-  for (const [what, text] of Object.entries(texts)) {
-    if (text === undefined || !CONTROL.test(text)) continue;
-    const isLabel = Object.hasOwn(labels, what);
-    throw new UsageError(
-      `${isLabel ? `the label ${what}` : `the runner's ${what}`} has a control character`,
-      {
-        at: isLabel ? "labels" : what,
-        got: JSON.stringify(text),
-        expected: "one line of text, without control characters",
-        fix: "leave the character out",
-      },
-    );
   }
 }

@@ -127,6 +127,9 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   const claim = polled.claims[0]!;
   await ask(runner.createJobToken, { runnerId, sessionId: claim.sessionId, token: claim.token }, token);
   await ask(runner.createJobToken, { runnerId, sessionId: claim.sessionId, token: claim.token + 1n }, token);
+  const draft = { task: 1n, text: "so far" };
+  await ask(runner.showDrafts, { runnerId, drafts: [{ sessionId: claim.sessionId, draft }] }, token);
+  await ask(runner.showDrafts, { runnerId: "rnr_other" }, token);
   const batch = {
     type: "commit_batch",
     sessionId: claim.sessionId,

@@ -40,6 +40,7 @@ import type {
   RegisterRequest,
   RunnerSchema,
   RunnerService as Contract,
+  ShowDraftsRequest,
 } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
 import { nameOf, type Registry, type StoredRunner } from "../store/registry.ts";
@@ -145,6 +146,19 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
       auditOf(call, "token.create", ""),
     );
     return { secret: text };
+  }
+
+  async showDrafts({ runnerId, drafts }: ShowDraftsRequest, context: HandlerContext) {
+    await this.#own(callOf(context).caller, runnerId);
+    const watched = new Set<string>();
+    for (const { sessionId, draft } of drafts) {
+      if (!this.#host.drafts.isWatched(sessionId)) continue;
+      // X13: the answer for a session of another runner is that nobody watches it.
+      if (!(await this.#dispatcher.holds(runnerId, sessionId))) continue;
+      watched.add(sessionId);
+      if (draft !== undefined) this.#host.drafts.show(sessionId, draft);
+    }
+    return { watched: [...watched] };
   }
 
   async deregister({ runnerId, process: given, processEnded }: DeregisterRequest, context: HandlerContext) {

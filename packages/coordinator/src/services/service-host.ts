@@ -20,6 +20,7 @@ import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { ClaimingHost } from "../dispatch/claiming.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
 import { StoredEnvironments } from "../environments/stored-environments.ts";
+import { Drafts } from "./sessions/drafts.ts";
 import { Registry } from "../store/registry.ts";
 import { Unmatched } from "../dispatch/unmatched.ts";
 import { joinCommits, type Commit, type JoiningHost } from "../store/joined-commits.ts";
@@ -38,6 +39,7 @@ export interface ServiceHost {
   readonly environments: StoredEnvironments;
   readonly dispatcher: Dispatcher;
   readonly unmatched: Unmatched;
+  readonly drafts: Drafts;
   readonly leaseMs: number;
   readonly renewMs: number;
 }
@@ -67,6 +69,7 @@ export function createServiceHost(options: HostOptions): ServiceHost {
     environments: new StoredEnvironments({ storage, clock, keys: options.environmentKeys ?? [] }),
     dispatcher,
     unmatched: new Unmatched({ storage, clock, registry, isKept }),
+    drafts: new Drafts(),
     leaseMs,
     renewMs,
   };

@@ -277,11 +277,13 @@ export class SessionService implements ServiceImpl<typeof Contract> {
     return watchAll(this.#host, this.#changes, callOf(context));
   }
 
-  watch({ sessionId, afterSeq }: WatchRequest, context: HandlerContext): ReturnType<typeof watchSession> {
+  watch(
+    { sessionId, afterSeq, drafts }: WatchRequest,
+    context: HandlerContext,
+  ): ReturnType<typeof watchSession> {
     return watchSession(
       this.#host,
-      sessionId,
-      Number(afterSeq ?? -1),
+      { sessionId, afterSeq: Number(afterSeq ?? -1), withDrafts: drafts },
       callOf(context),
       (session) => this.#messageFor(session),
       () => setRestStatus(context, NO_CONTENT),

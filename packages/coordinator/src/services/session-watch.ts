@@ -8,12 +8,15 @@
 //     empty stream, and over REST the status 204, at which an `EventSource` stops.
 //   - A reader of a session that has moved away is told its new place, because the session never ends here. A
 //     session that is still moving may stay.
+//   - A text that a model is writing has no position, because it is not recorded. It comes after the records
+//     that were there, so a reader knows its task.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isEnded, resumesAt, UsageError, type Session } from "@holdfast/core";
 import type { WatchAllResponseSchema } from "@holdfast/proto";
 import { bytesOfValue } from "../call/json-field.ts";
 import type { AllChanges } from "../store/all-changes.ts";
+import type { Draft } from "./sessions/drafts.ts";
 import { News } from "../store/notices.ts";
 import type { Call } from "../call/call.ts";
 import { sessionMoved, type ServiceHost } from "./service-host.ts";
@@ -35,30 +38,39 @@ const PAGE_BYTES = 256 * 1024;
 /** The most bytes of a session's input, output and progress with which a change shows it. */
 const SHOWN_BYTES = 8 * 1024;
 
-/** An item of the stream: a record of the journal as JSON, or the session's new state. */
+/** The request of a reader. */
+interface Watched {
+  readonly sessionId: string;
+  /** The last position that the reader saw; -1 for none. */
+  readonly afterSeq: number;
+  /** Whether the reader also wants the texts that models are writing. */
+  readonly withDrafts: boolean;
+}
+
+/** An item of the stream: a record of the journal as JSON, the session's new state, or a text that is being written. */
 interface Seen {
   readonly seq?: bigint;
   readonly event:
     | { readonly case: "record"; readonly value: Uint8Array<ArrayBuffer> }
-    | { readonly case: "session"; readonly value: SessionMessage };
+    | { readonly case: "session"; readonly value: SessionMessage }
+    | { readonly case: "draft"; readonly value: Draft };
 }
 
 /**
- * @param afterSeq the last position that the reader saw; -1 for none.
  * @param messageFor converts a session to its message.
  * @param alreadyEnded called when the reader has seen the end of the session, before the empty stream ends.
  * @throws NotFoundError, UsageError `bad_event_id` for a position that is still to come.
  */
 export async function* watchSession(
   host: ServiceHost,
-  sessionId: string,
-  afterSeq: number,
+  { sessionId, afterSeq, withDrafts }: Watched,
   call: Call,
   messageFor: (session: Session) => Promise<SessionMessage>,
   alreadyEnded: () => void,
 ): AsyncGenerator<Seen> {
   // Following begins before the first look, so that later commits are news.
   const news = new News(host.storage, sessionId, call.signal, "news");
+  const drafts = withDrafts ? host.drafts.read(sessionId, news.come) : undefined;
   let next = afterSeq + 1;
   let shown: string | undefined;
   let pageSize = 1;
@@ -89,9 +101,11 @@ export async function* watchSession(
       shown = current;
       if (isEnded(session.status) || call.signal.aborted) return;
       refuseMoved(session);
+      for (const value of drafts?.take() ?? []) yield { event: { case: "draft", value } };
       await news.next();
     }
   } finally {
+    drafts?.end();
     news.end();
   }
 }

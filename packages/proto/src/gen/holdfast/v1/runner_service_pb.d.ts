@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Budget } from "./session_pb.js";
+import type { Budget, Draft } from "./session_pb.js";
 
 /**
  * Describes the file holdfast/v1/runner_service.proto.
@@ -639,6 +639,70 @@ export declare type CreateJobTokenResponse = Message<"holdfast.v1.CreateJobToken
 export declare const CreateJobTokenResponseSchema: GenMessage<CreateJobTokenResponse>;
 
 /**
+ * @generated from message holdfast.v1.ShowDraftsRequest
+ */
+export declare type ShowDraftsRequest = Message<"holdfast.v1.ShowDraftsRequest"> & {
+  /**
+   * @generated from field: string runner_id = 1;
+   */
+  runnerId: string;
+
+  /**
+   * One of each task that streams.
+   *
+   * @generated from field: repeated holdfast.v1.ShownDraft drafts = 2;
+   */
+  drafts: ShownDraft[];
+};
+
+/**
+ * Describes the message holdfast.v1.ShowDraftsRequest.
+ * Use `create(ShowDraftsRequestSchema)` to create a new message.
+ */
+export declare const ShowDraftsRequestSchema: GenMessage<ShowDraftsRequest>;
+
+/**
+ * @generated from message holdfast.v1.ShownDraft
+ */
+export declare type ShownDraft = Message<"holdfast.v1.ShownDraft"> & {
+  /**
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Absent where the runner only asks whether somebody watches.
+   *
+   * @generated from field: holdfast.v1.Draft draft = 2;
+   */
+  draft?: Draft | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.ShownDraft.
+ * Use `create(ShownDraftSchema)` to create a new message.
+ */
+export declare const ShownDraftSchema: GenMessage<ShownDraft>;
+
+/**
+ * @generated from message holdfast.v1.ShowDraftsResponse
+ */
+export declare type ShowDraftsResponse = Message<"holdfast.v1.ShowDraftsResponse"> & {
+  /**
+   * The sessions of the request that somebody watches.
+   *
+   * @generated from field: repeated string watched = 1;
+   */
+  watched: string[];
+};
+
+/**
+ * Describes the message holdfast.v1.ShowDraftsResponse.
+ * Use `create(ShowDraftsResponseSchema)` to create a new message.
+ */
+export declare const ShowDraftsResponseSchema: GenMessage<ShowDraftsResponse>;
+
+/**
  * @generated from message holdfast.v1.DeregisterRequest
  */
 export declare type DeregisterRequest = Message<"holdfast.v1.DeregisterRequest"> & {
@@ -1010,6 +1074,18 @@ export declare const RunnerService: GenService<{
     methodKind: "unary";
     input: typeof CreateJobTokenRequestSchema;
     output: typeof CreateJobTokenResponseSchema;
+  },
+  /**
+   * Shows the texts that models are writing in sessions of the runner to the readers of these sessions at this
+   * coordinator. Nothing is stored. A runner sends texts of sessions that the last answer named, and asks about
+   * others by their ids.
+   *
+   * @generated from rpc holdfast.v1.RunnerService.ShowDrafts
+   */
+  showDrafts: {
+    methodKind: "unary";
+    input: typeof ShowDraftsRequestSchema;
+    output: typeof ShowDraftsResponseSchema;
   },
   /**
    * Removes the runner's process, which holds nothing any more.

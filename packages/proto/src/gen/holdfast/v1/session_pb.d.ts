@@ -366,6 +366,33 @@ export declare type Cost = Message<"holdfast.v1.Cost"> & {
 export declare const CostSchema: GenMessage<Cost>;
 
 /**
+ * The text of a running task so far.
+ *
+ * @generated from message holdfast.v1.Draft
+ */
+export declare type Draft = Message<"holdfast.v1.Draft"> & {
+  /**
+   * The task, by its number in the session.
+   *
+   * @generated from field: int64 task = 1;
+   */
+  task: bigint;
+
+  /**
+   * The end of a longer text.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message holdfast.v1.Draft.
+ * Use `create(DraftSchema)` to create a new message.
+ */
+export declare const DraftSchema: GenMessage<Draft>;
+
+/**
  * @generated from message holdfast.v1.Wait
  */
 export declare type Wait = Message<"holdfast.v1.Wait"> & {

@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Budget, Entry, Environment, RecordedError, Session, SessionSchema } from "./session_pb.js";
+import type { Budget, Draft, Entry, Environment, RecordedError, Session, SessionSchema } from "./session_pb.js";
 
 /**
  * Describes the file holdfast/v1/session_service.proto.
@@ -954,6 +954,13 @@ export declare type WatchRequest = Message<"holdfast.v1.WatchRequest"> & {
    * @generated from field: optional int64 after_seq = 2;
    */
   afterSeq?: bigint | undefined;
+
+  /**
+   * Whether the caller also wants the texts that models are writing.
+   *
+   * @generated from field: bool drafts = 3;
+   */
+  drafts: boolean;
 };
 
 /**
@@ -992,6 +999,14 @@ export declare type WatchResponse = Message<"holdfast.v1.WatchResponse"> & {
      */
     value: Session;
     case: "session";
+  } | {
+    /**
+     * A text that a model is writing. It is not recorded, and the outcome of its task takes its place.
+     *
+     * @generated from field: holdfast.v1.Draft draft = 4;
+     */
+    value: Draft;
+    case: "draft";
   } | { case: undefined; value?: undefined };
 };
 
