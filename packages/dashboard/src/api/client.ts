@@ -126,6 +126,8 @@ function refused(status: number, text: string): ApiError {
 export interface SessionEvent {
   readonly record?: unknown;
   readonly session?: unknown;
+  /** A text that a model is writing: the whole of it so far. */
+  readonly draft?: { readonly task: number; readonly text: string };
 }
 
 export interface Stream<T> {
@@ -142,7 +144,7 @@ export interface Stream<T> {
  * @throws ApiError when the server refuses the stream.
  */
 export function watchSession(sessionId: string, stream: Stream<SessionEvent>): Promise<void> {
-  return readStream(`/v1/sessions/${encodeURIComponent(sessionId)}/watch`, stream);
+  return readStream(`/v1/sessions/${encodeURIComponent(sessionId)}/watch?drafts=true`, stream);
 }
 
 /** Changes on the server. */

@@ -21,6 +21,8 @@ export interface LiveState {
   /** The entries as the work that was done. */
   readonly work: WorkItems;
   readonly progress: WorkProgress;
+  /** Texts that models are writing, by the numbers of their tasks. They are not recorded. */
+  readonly writing: ReadonlyMap<number, string>;
   /** Ids of the signals that the agent has taken. */
   readonly taken: ReadonlySet<string>;
   /** Why there is nothing new: the server is away, or has refused. */
@@ -39,6 +41,7 @@ export class LiveSession {
   readonly #abort = new AbortController();
   readonly #events: EventReader;
   readonly #taken = new Set<string>();
+  readonly #writing = new Map<number, string>();
   #entries: Entry[] = [];
   #records = 0;
   #wanted = 0;
@@ -56,6 +59,7 @@ export class LiveSession {
       entries: [],
       work: new WorkItems(),
       progress: new WorkProgress(),
+      writing: this.#writing,
       taken: this.#taken,
       error: undefined,
     };
@@ -70,12 +74,19 @@ export class LiveSession {
     watchSession(this.#sessionId, {
       signal: this.#abort.signal,
       onBreak: (error) => this.#change({ error }),
-      onEvent: ({ record, session }) => {
+      onEvent: ({ record, session, draft }) => {
+        if (draft !== undefined) this.#draft(draft.task, draft.text);
         if (record !== undefined) this.#record(record as JournalRecord);
         if (session !== undefined) this.#change({ session: session as Session });
         this.#endTimeline();
       },
     }).catch((error: unknown) => this.#change({ error: toError(error) }));
+  }
+
+  #draft(task: number, text: string): void {
+    if (text !== "" && this.state.progress.isRunning(task)) this.#writing.set(task, text);
+    else this.#writing.delete(task);
+    this.#change({});
   }
 
   end(): void {
@@ -95,6 +106,9 @@ export class LiveSession {
     const event = this.#events.event(record as unknown as PlainRecord, payload);
     this.state.timeline.add(event);
     this.state.progress.event(event);
+    // The record takes the place of the text.
+    for (const task of this.#writing.keys())
+      if (event.type === "append_entry" || !this.state.progress.isRunning(task)) this.#writing.delete(task);
     for (const id of record.signalIds ?? []) this.#taken.add(id);
     if (record.signalId !== undefined) this.#taken.add(record.signalId);
     this.state.journal.add(event);

@@ -65,9 +65,11 @@ function doingOf({
   session,
   work,
   progress,
+  writing,
 }: LiveState): { readonly text: string; readonly since: number } | undefined {
   const { steps, since = Date.now() } = progress;
   if (steps.length === 0) return undefined;
+  if (writing.size > 0) return { text: "writing", since };
   const { openCall } = work;
   if (openCall !== undefined) {
     const { verb, subject } = viewCall(openCall.name, openCall.input);

@@ -99,6 +99,35 @@ test("a person follows the work, edits a call and approves it in place, and the 
   expect(stand.trouble).toEqual([]);
 });
 
+test(
+  "the text of a model is shown while it is written, and the recorded message takes its place",
+  ofCampaign,
+  async ({ skip }) => {
+    if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+    const { page } = stand;
+    const id = await start("writer");
+    await stand.follow(`sessions/${id}`); // It opens on its conversation.
+    const draft = page.getByRole("article", { name: "assistant, being written" });
+    await draft.getByText("The first half of the answer,").waitFor();
+    expect(await draft.getByText("and the second").count()).toBe(0);
+    expect(await page.getByText("The first half").count()).toBe(1);
+    await page.getByRole("group", { name: "What it does now" }).getByText("writing").waitFor();
+    await stand.check("work-writes");
+    open(1);
+    await draft.getByText("and the second").waitFor();
+    await page.reload();
+    await draft.getByText("and the second").waitFor();
+    const { entries } = await coordinator.ask(`sessions/${id}/entries?from=0&limit=9`);
+    expect(JSON.stringify(entries)).not.toContain("first half");
+    open(2);
+    await page.getByRole("article", { name: "assistant", exact: true }).getByText("and the second").waitFor();
+    await draft.waitFor({ state: "detached" });
+    expect(await page.getByText("The first half").count()).toBe(1);
+    expect(await page.evaluate("globalThis.attacked")).toBeUndefined();
+    expect(stand.trouble).toEqual([]);
+  },
+);
+
 test("a call is denied with a reason by keyboard, which the agent reads", ofCampaign, async ({ skip }) => {
   if (CHROMIUM === undefined) skip(NO_CHROMIUM);
   const { page } = stand;

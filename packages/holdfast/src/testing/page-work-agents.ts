@@ -104,6 +104,32 @@ export const planner = defineAgent({
   },
 });
 
+const HALVES = ["The first half of **the answer**, ", `and the second. ${HOSTILE}`] as const;
+
+/** Stands for a call of a model whose text comes in two parts. Each waits for its gate, and so does the end. */
+const write = defineTask({
+  name: "write",
+  run: async (_: null, task) => {
+    for (const [at, half] of HALVES.entries()) {
+      task.streamToken(half);
+      while (!existsSync(`open-${at + 1}`)) await sleep(POLL_MS, undefined, { signal: task.signal });
+    }
+    return HALVES.join("");
+  },
+});
+
+/** Its text comes while it is written. */
+export const writer = defineAgent({
+  name: "writer",
+  tasks: [write],
+  async run(ctx) {
+    ctx.appendEntry({ role: "user", content: "Write the answer" });
+    const text = await ctx.scheduleTask(write, null);
+    ctx.appendEntry({ role: "assistant", content: text });
+    return text;
+  },
+});
+
 const LINE = "a line of a long log, as it was written\n";
 
 /** Its result and its output have as many characters as it is told. */

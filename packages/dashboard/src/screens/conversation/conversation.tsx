@@ -3,6 +3,8 @@
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { LiveState } from "../../api/live-session.ts";
+import { isEnded } from "../../api/types.ts";
+import { LongText } from "../../parts/long-text.tsx";
 import { Empty } from "../../parts/parts.tsx";
 import { useFollowEnd } from "../../parts/reading/use-follow-end.ts";
 import { NowLine } from "../now-line.tsx";
@@ -26,9 +28,10 @@ export function Conversation({ live }: { readonly live: LiveState }) {
   });
   if (session === undefined) return null;
   const hasQuestions = session.waits.some(({ type }) => type === "input");
+  const texts = isEnded(session) || session.status === "paused" ? [] : [...live.writing];
   return (
     <div className="flex h-full flex-col">
-      {items.length === 0 && !hasQuestions ? (
+      {items.length === 0 && !hasQuestions && texts.length === 0 ? (
         <Empty title="There is no conversation">
           <p>
             {session.entryCount > 0
@@ -59,6 +62,16 @@ export function Conversation({ live }: { readonly live: LiveState }) {
                 </li>
               ))}
             </ol>
+            {texts.map(([task, text]) => (
+              <article
+                key={task}
+                aria-label="assistant, being written"
+                dir="auto"
+                className="mx-auto max-w-4xl px-3 py-2"
+              >
+                <LongText text={text} isMarkdown />
+              </article>
+            ))}
             {hasQuestions ? <OpenQuestions session={session} /> : null}
           </div>
         </div>

@@ -22,6 +22,11 @@ export class WorkProgress {
     if (usage !== undefined) this.spent = addUsage(this.spent, usage);
   }
 
+  /** Whether a task runs, by its number. */
+  isRunning(task: number): boolean {
+    return this.#running.has(task);
+  }
+
   /** The names of the steps that run. */
   get steps(): readonly string[] {
     return [...this.#running.values()].map(({ kind }) => kind);
