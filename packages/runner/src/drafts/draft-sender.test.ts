@@ -80,6 +80,15 @@ test("a watched session is shown the whole text so far soon after each piece, an
   ]);
 });
 
+test("a reader that comes later gets the whole text with the next question, also while the model pauses", async () => {
+  watched = ["a"];
+  token("The first half");
+  await pass(500);
+  expect(texts()).toEqual([undefined, "The first half"]);
+  await pass(3_000);
+  expect(texts()).toEqual([undefined, "The first half", "The first half"]);
+});
+
 test("the next text of a session that is watched is shown without another question", async () => {
   watched = ["a"];
   token("one");
@@ -122,6 +131,22 @@ test("a long text costs the memory of its end, and half a character is not sent"
   expect(text.length).toBeLessThanOrEqual(16_000);
   expect(text).toMatch(/end\.$/);
   expect(text.isWellFormed()).toBe(true);
+});
+
+test("many long texts come in requests that the coordinator takes, and each has its turn", async () => {
+  watched = Array.from({ length: 60 }, (_, at) => `s${at}`);
+  for (let at = 0; at < 20; at++) {
+    for (const sessionId of watched) token("中".repeat(16_000), sessionId);
+    await pass(250);
+  }
+  for (const drafts of requests)
+    expect(drafts.reduce((sum, { draft }) => sum + (draft?.text.length ?? 0), 0)).toBeLessThanOrEqual(
+      200_000,
+    );
+  const shown = new Set(
+    requests.flat().flatMap(({ sessionId, draft }) => (draft === undefined ? [] : sessionId)),
+  );
+  expect(shown.size).toBe(60);
 });
 
 test("a coordinator that is away costs one request in three seconds, and a closed sender none", async () => {

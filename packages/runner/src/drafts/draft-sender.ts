@@ -13,6 +13,8 @@ const SHOW_MS = 250;
 const ASK_MS = 3_000;
 const CHARS_MAX = 16_000;
 const DRAFTS_MAX = 100;
+/** Less than the coordinator's limit for a request, 1 MiB, also with three bytes for each character. */
+const REQUEST_CHARS = 200_000;
 const WATCHED_MAX = 1_000;
 
 interface Draft {
@@ -122,19 +124,34 @@ export class DraftSender implements AgentTracer {
     }
   }
 
-  /** New texts of sessions that are watched, and the ids of all others when it is time to ask. */
+  /**
+   * New texts of sessions that are watched. When it is time to ask, also their other texts, for a reader that has
+   * come since, and the ids of all other sessions.
+   */
   #due(): readonly ShownDraft[] {
     const now = this.#host.clock.monotonic();
     const asks = now >= this.#askAt;
     if (asks) this.#askAt = now + ASK_MS;
     const due: ShownDraft[] = [];
-    for (const draft of this.#drafts.values()) {
-      const { sessionId, task, text } = draft;
+    const taken = new Map<string, Draft>();
+    let chars = 0;
+    for (const [taskId, draft] of this.#drafts) {
+      const { sessionId, task } = draft;
       if (due.length === DRAFTS_MAX) break;
-      if (this.#isAwaited(draft)) {
+      if (this.#isAwaited(draft) || (asks && this.#watched.has(sessionId))) {
+        const text = draft.text.slice(-CHARS_MAX).toWellFormed();
+        chars += text.length;
+        if (chars > REQUEST_CHARS) break;
         draft.isNew = false;
-        due.push({ sessionId, draft: { task: BigInt(task), text: text.slice(-CHARS_MAX).toWellFormed() } });
+        due.push({ sessionId, draft: { task: BigInt(task), text } });
       } else if (asks) due.push({ sessionId });
+      else continue;
+      taken.set(taskId, draft);
+    }
+    // The next request begins with the others.
+    for (const [taskId, draft] of taken) {
+      this.#drafts.delete(taskId);
+      this.#drafts.set(taskId, draft);
     }
     return due;
   }
