@@ -53,7 +53,12 @@ test("a schedule's next time is told by the clock of its time zone", async () =>
 
 test("a failed session shows the fix of its cause, and a file from the template needs no price", async () => {
   const server = await startScriptedModelServer({ script: () => ({ text: "Hello." }) });
-  const env = { HOLDFAST_SCRIPTED_MODEL_URL: server.url, HOME: project.path("home") };
+  const env = {
+    ANTHROPIC_BASE_URL: server.url,
+    ANTHROPIC_API_KEY: "k",
+    HOLDFAST_MODEL: "anthropic/unpriced",
+    HOME: project.path("home"),
+  };
   const called = (...args: string[]) => project.finish(args, { stdin: "", env });
   await called("agents", "new", "helper");
   const file = ".holdfast/agents/helper.md";

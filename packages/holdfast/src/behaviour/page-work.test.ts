@@ -92,7 +92,7 @@ test("a person follows the work, edits a call and approves it in place, and the 
   await page.getByRole("group", { name: "Run git push origin fix" }).waitFor();
   open(3);
   await page.getByText("completed").first().waitFor();
-  expect(await page.getByText("The sum is right now.").count()).toBe(1);
+  await expect.poll(() => page.getByText("The sum is right now.").count()).toBe(1);
   expect(await page.getByText("Output").count()).toBe(0);
   expect(await page.evaluate("globalThis.attacked")).toBeUndefined();
   await stand.check("work-done");
