@@ -325,7 +325,7 @@ export {
 export { createSession } from "./rules/creation.ts";
 export { dedupMark, readDedupMark } from "./rules/signals.ts";
 export { Followers, type Notice } from "./session/followers.ts";
-export { isRemovable } from "./transaction/deletion.ts";
+export { askerOf, isRemovable } from "./transaction/deletion.ts";
 export { readInPlaceOf } from "./transaction/successors.ts";
 export { PendingNames } from "./session/pending-names.ts";
 export {

@@ -75,6 +75,19 @@ test("ended sessions go after their time with all that was theirs, and active on
   expect(await removals()).toEqual(written);
 });
 
+test("the outcome of a queued task stays until the session that asked for it has ended", async () => {
+  const asker = await admin.start();
+  const input = JSON.stringify({ task: { sessionId: asker, taskId: `${asker}-3`, attempt: 1 } });
+  const queued = creating("ses-task", { agent: { name: "task:resize", version: "1" }, input });
+  const cancel = { type: "request_cancel", sessionId: "ses-task", mode: "hard", graceMs: 0 } as const;
+  await storage.commit([queued, cancel], clock.now());
+  await daysLater(2, { sessionsMs: DAY });
+  expect(await statusOf("ses-task")).toBe(200);
+  await end(asker);
+  await daysLater(0, { sessionsMs: DAY });
+  expect(await statusOf("ses-task")).toBe(404);
+});
+
 test("more sessions than one step takes are removed sweep by sweep", async () => {
   const ended: string[] = [];
   for (let n = 0; n < 120; n++) ended.push(`ses-${n}`);
@@ -104,4 +117,11 @@ test("old rows of the audit go, the others stay a chain, and a page ends where t
   expect(paged.rows).toEqual(rows.toReversed());
   expect(paged.nextBefore).toBeUndefined();
   expect((await admin.get(`/v1/audit?before=2`)).body.rows).toEqual([]);
+});
+
+test("nobody removes rows of the audit over the API, not even an admin", async () => {
+  const trim = { type: "trim_audit", before: 9e15, limit: 1_000, actor: "coordinator" };
+  const audit = { actor: "anna", action: "look", object: "all" };
+  for (const change of [trim, { type: "audited", change: trim, audit }])
+    expect((await admin.post("/v1/storage/commit", { changes: [change] })).status).toBe(403);
 });

@@ -8,10 +8,13 @@
 //   - The next page is read before this one is removed, because a page begins behind a session that is there.
 //   - Coordinators that share a storage make their passes side by side. If one of them has removed the session
 //     that another would go on behind, the other one begins its walk again.
-//   - A failed pass is logged, and the next one begins from the oldest session.
+//   - The sessions of each status and the audit are removed apart. A failure of one, such as a damaged row, is
+//     logged, and the others go on. The next pass begins from the oldest session.
+//   - The session of a queued task stays while the session that asked for it may read its outcome.
 
 import {
   type AgentStorage,
+  askerOf,
   type Clock,
   defined,
   HOUR_MS,
@@ -43,6 +46,15 @@ const RECORDS_MAX = 5_000;
 const AUDIT_ROWS = 1_000;
 const ACTOR = "coordinator";
 
+/** The part of a session that a pass keeps from one sweep to the next, without its input and output. */
+interface Row extends Pick<Session, "sessionId" | "createdAt"> {
+  readonly endedAt: number | undefined;
+  /** The session that asked for it, if it is that of a queued task. */
+  readonly asker: string | undefined;
+  /** The records and entries that go with it. */
+  readonly size: number;
+}
+
 export class Retention {
   readonly #host: RetentionHost;
   readonly #times: RetentionTimes;
@@ -56,30 +68,36 @@ export class Retention {
 
   /** Takes the next steps of a pass, if it is time for one. */
   async sweep(): Promise<void> {
-    const { clock, warn } = this.#host;
+    const { clock } = this.#host;
     if (this.#pass === undefined) {
       if (clock.monotonic() < this.#nextPassAt) return;
       this.#nextPassAt = clock.monotonic() + PASS_MS;
       this.#pass = this.#steps();
     }
-    try {
-      for (let step = 0; step < STEPS_MAX; step++) {
-        if ((await this.#pass.next()).done !== true) continue;
-        this.#pass = undefined;
-        return;
-      }
-    } catch (error) {
+    for (let step = 0; step < STEPS_MAX; step++) {
+      if ((await this.#pass.next()).done !== true) continue;
       this.#pass = undefined;
-      warn("the coordinator could not remove what it keeps no longer", error);
+      return;
     }
   }
 
   async *#steps(): AsyncGenerator<void> {
     const { sessionsMs, auditMs } = this.#times;
     const now = this.#host.clock.now();
-    if (sessionsMs !== undefined)
-      for (const status of SESSION_STATUSES.filter(isEnded)) yield* this.#remove(status, now - sessionsMs);
-    if (auditMs !== undefined) yield* this.#trimAudit(now - auditMs);
+    const parts = [
+      ...(sessionsMs === undefined
+        ? []
+        : SESSION_STATUSES.filter(isEnded).map((status) => this.#remove(status, now - sessionsMs))),
+      ...(auditMs === undefined ? [] : [this.#trimAudit(now - auditMs)]),
+    ];
+    for (const part of parts) {
+      try {
+        yield* part;
+      } catch (error) {
+        // A damaged row stops its own part alone.
+        this.#host.warn("the coordinator could not remove what it keeps no longer", error);
+      }
+    }
   }
 
   async *#remove(status: SessionStatus, endedBefore: number): AsyncGenerator<void> {
@@ -88,7 +106,10 @@ export class Retention {
       const last = page.at(-1)!;
       const isLast = page.length < PAGE || last.createdAt >= endedBefore;
       const next = isLast ? [] : await this.#readBehind(status, last.sessionId);
-      const old = page.filter(({ endedAt }) => endedAt !== undefined && endedAt < endedBefore);
+      const old: Row[] = [];
+      for (const row of page)
+        if (row.endedAt !== undefined && row.endedAt < endedBefore && !(await this.#isUnread(row)))
+          old.push(row);
       // A child is younger than its parent, and goes first.
       for (const group of groupsOf(old.toReversed())) {
         await this.#commit(group, endedBefore);
@@ -99,7 +120,7 @@ export class Retention {
     }
   }
 
-  async #commit(group: readonly Session[], endedBefore: number): Promise<void> {
+  async #commit(group: readonly Row[], endedBefore: number): Promise<void> {
     const { storage, clock } = this.#host;
     const sessionIds = group.map(({ sessionId }) => sessionId);
     const change = { type: "remove_ended", sessionIds, endedBefore } as const;
@@ -107,13 +128,27 @@ export class Retention {
     await storage.commit([{ type: "audited", change, audit }], clock.now());
   }
 
-  #read(status: SessionStatus, before?: string): Promise<readonly Session[]> {
+  /** Whether it is a queued task whose outcome its asker may still read. */
+  async #isUnread({ asker }: Row): Promise<boolean> {
+    if (asker === undefined) return false;
+    const session = await this.#host.storage.reader.session(asker);
+    return session !== undefined && !isEnded(session.status);
+  }
+
+  async #read(status: SessionStatus, before?: string): Promise<readonly Row[]> {
     const { reader } = this.#host.storage;
-    return reader.sessions({ status, limit: PAGE, oldestFirst: true, ...defined({ before }) });
+    const page = await reader.sessions({ status, limit: PAGE, oldestFirst: true, ...defined({ before }) });
+    return page.map((session) => ({
+      sessionId: session.sessionId,
+      createdAt: session.createdAt,
+      endedAt: session.endedAt,
+      asker: askerOf(session),
+      size: session.nextSeq + session.entryCount,
+    }));
   }
 
   /** From the oldest on if the session is not there any more. */
-  async #readBehind(status: SessionStatus, before: string): Promise<readonly Session[]> {
+  async #readBehind(status: SessionStatus, before: string): Promise<readonly Row[]> {
     try {
       return await this.#read(status, before);
     } catch (error) {
@@ -133,17 +168,16 @@ export class Retention {
   }
 }
 
-function groupsOf(sessions: readonly Session[]): readonly (readonly Session[])[] {
-  const groups: Session[][] = [];
+function groupsOf(sessions: readonly Row[]): readonly (readonly Row[])[] {
+  const groups: Row[][] = [];
   let room = -1;
   for (const session of sessions) {
-    const size = session.nextSeq + session.entryCount;
-    if (size > room) {
+    if (session.size > room) {
       groups.push([]);
       room = RECORDS_MAX;
     }
     groups.at(-1)!.push(session);
-    room -= size;
+    room -= session.size;
   }
   return groups;
 }

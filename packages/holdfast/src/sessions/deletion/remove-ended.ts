@@ -4,7 +4,7 @@
 //     a removal deletes.
 //   - Sessions are removed in small groups, so that a database with much to remove serves others meanwhile.
 
-import { isRemovable, type Session, type StorageReader } from "@holdfast/core";
+import { askerOf, isEnded, isRemovable, type Session, type StorageReader } from "@holdfast/core";
 import { newestFirst, withReader, withStorage } from "@holdfast/place/find-session";
 import type { Database } from "@holdfast/place/project";
 import type { Io } from "@holdfast/terminal/frame/command";
@@ -19,9 +19,10 @@ export function planRemoval(place: Database, endedBefore: number): Promise<reado
     if (reader === undefined) return [];
     const rows = new Map<string, Session>();
     const below = new Map<string, Set<string>>();
-    for await (const { input: _input, output: _output, ...session } of newestFirst(reader)) {
-      const { sessionId, parent } = session;
-      rows.set(sessionId, { ...session, input: undefined });
+    for await (const { input, output: _output, ...session } of newestFirst(reader)) {
+      const { sessionId, parent, agent } = session;
+      // The input of a queued task names the session that asked for it.
+      rows.set(sessionId, { ...session, input: agent.name.startsWith("task:") ? input : undefined });
       if (parent === undefined) continue;
       const siblings = below.get(parent.sessionId) ?? new Set<string>();
       below.set(parent.sessionId, siblings.add(sessionId));
@@ -37,9 +38,13 @@ export function planRemoval(place: Database, endedBefore: number): Promise<reado
           owner: rows.get(sessionId)?.placement?.owner,
         })),
     };
+    const isUnread = (session: Session | undefined): boolean => {
+      const asker = session && rows.get(askerOf(session) ?? "");
+      return asker !== undefined && !isEnded(asker.status);
+    };
     // The newest come first, and a child is newer than its parent.
     return [...rows.values()].flatMap(({ sessionId, parent }) => {
-      if (!isRemovable(lookups, sessionId, endedBefore)) return [];
+      if (isUnread(rows.get(sessionId)) || !isRemovable(lookups, sessionId, endedBefore)) return [];
       rows.delete(sessionId);
       if (parent !== undefined) below.get(parent.sessionId)?.delete(sessionId);
       return [sessionId];
