@@ -14,6 +14,7 @@ import {
   loadAgentFile,
   pushScriptsOf,
   readFolderContent,
+  readHookFiles,
   readProfileAgents,
   trustFolder,
   type AgentPlaces,
@@ -34,7 +35,7 @@ import { installedAgentsFolder } from "@holdfast/machine/external-agent-names";
 import { doublesOf } from "@holdfast/machine/programs";
 
 const DESCRIPTION_CHARS = 60;
-const STARTED_CHARS = 200;
+const STARTED_CHARS = 4_000;
 const NO_TAGS: readonly string[] = [];
 const NO_FILES = "no agent files: `holdfast agents new NAME` writes one";
 
@@ -196,6 +197,9 @@ export async function trustProject(path: string | undefined, args: Arguments, io
   for (const { record, name } of agentFiles.map((found) => loadAgentFile(found)))
     for (const text of record === null ? [] : [...startedBy(record), ...trifectaText(record)])
       io.note(`${io.notes.symbols.warn} ${plainLine(name, 40)}: ${text}`);
+  for (const { path: file, hooks, isOuter } of readHookFiles({ ...trusted, trustsProject: true }))
+    for (const text of isOuter ? [] : startedByHooks(hooks))
+      io.note(`${io.notes.symbols.warn} ${shownPath(file, io)}: ${text}`);
   const skills = approveSkills(trusted).map(({ name, path: file }) => {
     noteHiddenText(`the skill ${name}`, readFolderContent(dirname(file)).files, io);
     return name;
@@ -220,17 +224,24 @@ export async function trustProject(path: string | undefined, args: Arguments, io
 
 /** The programs and the code that an agent's file starts once its project is trusted, a line for each. */
 function startedBy({ hooks, mcpServers, tasks }: AgentRecord): readonly string[] {
-  const ofHooks = hooks.flatMap(({ run, point }) =>
-    run.type === "command" ? [`its hook at ${point} runs ${run.command}`] : [],
-  );
   const ofServers = Object.entries(mcpServers).flatMap(([name, server]) =>
     typeof server === "object" && "command" in server
       ? [`its MCP server ${name} runs ${[server.command, ...(server.args ?? [])].join(" ")}`]
       : [],
   );
-  return [...ofHooks, ...ofServers, ...tasks.map((file) => `its tools run the code of ${file}`)].map((line) =>
-    plainLine(line, STARTED_CHARS),
-  );
+  const ofTasks = tasks.map((file) => `its tools run the code of ${file}`);
+  return [
+    ...startedByHooks(hooks),
+    ...[...ofServers, ...ofTasks].map((line) => plainLine(line, STARTED_CHARS)),
+  ];
+}
+
+function startedByHooks(hooks: AgentRecord["hooks"]): readonly string[] {
+  return hooks.flatMap(({ run, point }) => {
+    if (run.type === "agent") return [];
+    const started = run.type === "command" ? run.command : `the script ${run.name}`;
+    return [plainLine(`its hook at ${point} runs ${started}`, STARTED_CHARS)];
+  });
 }
 
 /** The project, and the folders with files for agents from the current one up to it. */

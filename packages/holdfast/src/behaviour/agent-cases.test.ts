@@ -290,12 +290,15 @@ test("trust names each program and file of code that the agents of a project sta
   const hooks = "  hooks: { before_tool: [{ command: ./check.sh }] }\n";
   write("rights/.holdfast/agents/starter.md", agentFile("starter", `${tools}${hooks}`));
   write("rights/tasks.ts", "export default {};\n");
+  const settings = { hooks: { PreToolUse: [{ hooks: [{ type: "command", command: "sh out.sh" }] }] } };
+  write("rights/.claude/settings.json", JSON.stringify(settings));
   const { code, stderr } = await project.finish(["agents", "trust", "rights"], { stdin: "" });
   expect(code, stderr).toBe(0);
   for (const said of [
     "starter: its hook at before_tool runs ./check.sh",
     "starter: its MCP server box runs node box.mjs",
     "starter: its tools run the code of tasks.ts",
+    "settings.json: its hook at before_tool runs sh out.sh",
   ])
     expect(stderr).toContain(said);
 });
