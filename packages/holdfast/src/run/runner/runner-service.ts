@@ -2,7 +2,8 @@
 // their names.
 //
 //   - The token is in a file that only its user reads. The unit has the path of the file, and no token.
-//   - The options are checked before anything is written.
+//   - The address, the token and the files are checked before anything is written. The service says what else is
+//     wrong in its log.
 
 import { HoldfastError, NotFoundError, STOP_GRACE_MS, UsageError } from "@holdfast/core";
 import { checkToken } from "@holdfast/place/coordinator-access";
@@ -28,7 +29,15 @@ const START_ONLY = [
 /** Variables by which a runner is set up, beside the usual ones. */
 const VARIABLES = [
   "HOLDFAST_MODE",
+  "MODE",
   "HOLDFAST_SANDBOX",
+  "HOLDFAST_SANDBOX_IMAGE",
+  "SANDBOX_TYPE",
+  "SANDBOX_ROOT_DIR",
+  "HOLDFAST_ENV",
+  "ENV",
+  "CLAUDE_CONFIG_DIR",
+  "CODEX_HOME",
   "AGENT_EXECUTOR_PATH",
   "POLL_TIMEOUT",
   "HEARTBEAT_INTERVAL",
