@@ -85,6 +85,7 @@ export class Supervisor {
   #children = 0;
   #cleaning: Promise<unknown> = Promise.resolve();
   #replacing: Promise<void> | undefined;
+  #renewing: Promise<void> | undefined;
 
   constructor(parts: SupervisorParts) {
     const { plan, paths } = parts;
@@ -200,10 +201,14 @@ export class Supervisor {
     this.#change({ renewals: this.state.renewals + 1 });
   }
 
+  /** Calls at the same time share one renewal: a second one would end the coordinator that the first has started. */
   async #renewCoordinator(): Promise<void> {
-    await this.#coordinator
+    if (this.#over.signal.aborted) return;
+    this.#renewing ??= this.#coordinator
       .renew(COORDINATOR_GRACE_MS)
-      .catch((error: unknown) => this.#giveUp("coordinator", toError(error).message));
+      .catch((error: unknown) => this.#giveUp("coordinator", toError(error).message))
+      .finally(() => (this.#renewing = undefined));
+    await this.#renewing;
   }
 
   // ---- the coordinator ---------------------------------------------------------------------------------------------
@@ -270,7 +275,7 @@ export class Supervisor {
     try {
       await child.reported("started");
     } catch (error) {
-      if (toHoldfastError(error).code === "unsupported_protocol") await this.#renewCoordinator();
+      if (isOfLaterVersion(error)) await this.#renewCoordinator();
       throw error;
     }
     this.#change({ offers });
@@ -309,7 +314,10 @@ export class Supervisor {
 
   async #replaceRunner(): Promise<void> {
     try {
-      await this.#runner.replace();
+      await this.#runner.replace().catch((error: unknown) => {
+        if (!isOfLaterVersion(error)) throw error;
+        return this.#runner.replace(); // The coordinator has the later version now.
+      });
       this.#parts.log.write("supervisor", "a new runner has loaded the agents");
       this.#change({ problem: undefined });
     } catch (thrown) {
@@ -377,4 +385,9 @@ export class Supervisor {
   #change(change: StateChange): void {
     this.#state.change({ ...change, processes: [...this.#coordinator.states, ...this.#runner.states] });
   }
+}
+
+/** The coordinator has refused a runner of a later version. */
+function isOfLaterVersion(error: unknown): boolean {
+  return toHoldfastError(error).code === "unsupported_protocol";
 }
