@@ -19,10 +19,13 @@ export function planRemoval(place: Database, endedBefore: number): Promise<reado
     if (reader === undefined) return [];
     const rows = new Map<string, Session>();
     const below = new Map<string, Set<string>>();
+    /** For each session of a queued task the one that asked for it. */
+    const askers = new Map<string, string>();
     for await (const { input, output: _output, ...session } of newestFirst(reader)) {
       const { sessionId, parent, agent } = session;
-      // The input of a queued task names the session that asked for it.
-      rows.set(sessionId, { ...session, input: agent.name.startsWith("task:") ? input : undefined });
+      rows.set(sessionId, { ...session, input: undefined });
+      const asker = askerOf({ agent, input });
+      if (asker !== undefined) askers.set(sessionId, asker);
       if (parent === undefined) continue;
       const siblings = below.get(parent.sessionId) ?? new Set<string>();
       below.set(parent.sessionId, siblings.add(sessionId));
@@ -38,13 +41,13 @@ export function planRemoval(place: Database, endedBefore: number): Promise<reado
           owner: rows.get(sessionId)?.placement?.owner,
         })),
     };
-    const isUnread = (session: Session | undefined): boolean => {
-      const asker = session && rows.get(askerOf(session) ?? "");
+    const isUnread = (sessionId: string): boolean => {
+      const asker = rows.get(askers.get(sessionId) ?? "");
       return asker !== undefined && !isEnded(asker.status);
     };
     // The newest come first, and a child is newer than its parent.
     return [...rows.values()].flatMap(({ sessionId, parent }) => {
-      if (isUnread(rows.get(sessionId)) || !isRemovable(lookups, sessionId, endedBefore)) return [];
+      if (isUnread(sessionId) || !isRemovable(lookups, sessionId, endedBefore)) return [];
       rows.delete(sessionId);
       if (parent !== undefined) below.get(parent.sessionId)?.delete(sessionId);
       return [sessionId];
