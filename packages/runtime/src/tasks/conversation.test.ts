@@ -39,6 +39,39 @@ test("a child that begins a new conversation no longer sees the shared one", asy
   }
 });
 
+test("a fork whose conversation was another session's says when that one is gone", async () => {
+  const read = defineTask({ name: "read", run: (entries: { content: unknown }[]) => entries.length });
+  const reader = defineAgent({
+    name: "reader",
+    tasks: [read],
+    run: (ctx) => ctx.scheduleTask(read, ctx.conversation() as never),
+  });
+  const parent = defineAgent({
+    name: "parent",
+    agents: [reader],
+    run: async (ctx) => {
+      ctx.appendEntry({ role: "user", content: "shared" });
+      return ctx.waitForChild(ctx.spawnAgent(local(reader), undefined, { shared: "conversation" }));
+    },
+  });
+  const storage = new MemoryStorage();
+  const runtime = createRuntime({ storage, agents: [parent, reader] });
+  try {
+    await (await runtime.start(parent, undefined, { sessionId: "parent" })).result();
+    const [child] = await storage.reader.sessions({ parent: "parent", limit: 1 });
+    const { sessionId: before } = await runtime.fork(child!.sessionId, { at: 0 });
+    expect(await (await runtime.resume(before)).result()).toBe(1);
+    const remove = { type: "delete_session", sessionId: "parent", subtree: "delete" } as const;
+    expect(await storage.commit([remove], 0)).toEqual([{ status: "deleted", sessions: 2 }]);
+    const late = await runtime.fork(before, { at: 0 });
+    await expect(late.result()).rejects.toMatchObject({
+      message: expect.stringContaining("cannot continue the conversation of session parent"),
+    });
+  } finally {
+    await runtime.close();
+  }
+});
+
 const entry = (index: number, parent: number | undefined): Entry => ({
   index,
   id: index + 10,

@@ -69,7 +69,7 @@ async function readConversation(
   // The session's first entry follows what is shared. A later root begins a conversation of its own.
   if ((own[0]?.index ?? 0) > 0) return entries;
   const origin = await storage.reader.session(shared.sessionId);
-  if (origin === undefined) return entries;
+  if (origin === undefined) throw conversationGone(sessionId, shared.sessionId);
   const { leaf: last = null } = shared;
   const isKept = origin.persistence === undefined || last === null || unstored(origin.sessionId, last);
   if (!isKept) throw conversationNotKept(origin);
@@ -86,6 +86,15 @@ function conversationNotKept({ sessionId, persistence }: Session): UsageError {
   return new UsageError(`the conversation that session ${sessionId} shared is not to be had here`, {
     got: `a session that is ${persistence ?? "full"}: its conversation is only where it runs, while it does`,
     fix: "call ctx.enablePersistence() in it before it shares its conversation, or share a value: { custom }",
+  });
+}
+
+/** Nothing goes on without a part of what it was told: a fork or a detached session outlives the other one. */
+function conversationGone(sessionId: string, sharedBy: string): UsageError {
+  return new UsageError(`session ${sessionId} cannot continue the conversation of session ${sharedBy}`, {
+    got: `no session ${sharedBy}: it was deleted, or is in another database`,
+    expected: `session ${sharedBy} in the same database for as long as this one reads its conversation`,
+    fix: `import ${sharedBy} from an export, or start the work again with its context as a value: { custom }`,
   });
 }
 
