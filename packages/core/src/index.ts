@@ -251,10 +251,10 @@ export {
   type SetTitle,
   type StoredSignal,
 } from "./session/changes.ts";
-export { type Audit, type AuditRow } from "./session/audit.ts";
+export { type Audit, type AuditRow } from "./session/audit/audit.ts";
 export { type PutDocument, type RemoveDocument, type StoredDocument } from "./session/stored-documents.ts";
 
-export { AuditWalk, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
+export { AuditWalk, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit/audit-chain.ts";
 export {
   type AttemptOutcome,
   type Prices,

@@ -8,7 +8,7 @@ import { decodeJson, encodeJson, type Json, type JsonText } from "../json/json.t
 import { withoutSecrets } from "../json/secret-looks.ts";
 import { isCommand, type JournalRecord, type Question } from "../journal/record.ts";
 import { answerSignalName } from "../journal/signal-names.ts";
-import type { AuditRow } from "../session/audit.ts";
+import type { AuditRow } from "../session/audit/audit.ts";
 import type { Change } from "../session/changes.ts";
 import type { Session } from "../session/session.ts";
 import type { StorageReader } from "./storage.ts";

@@ -6,7 +6,7 @@
 import type { JournalRecord } from "../journal/record.ts";
 import type { Session, SessionStatus } from "../session/session.ts";
 import type { HoldfastError } from "../errors/errors.ts";
-import type { AuditRow } from "../session/audit.ts";
+import type { AuditRow } from "../session/audit/audit.ts";
 import type { ClaimResult, HeldClaim, HeldClaimsQuery } from "../session/claim-results.ts";
 import type { StoredDocument } from "../session/stored-documents.ts";
 import type { Schedule } from "../session/schedules.ts";

@@ -23,7 +23,7 @@ import type {
 } from "./session.ts";
 import type { CancelCause } from "../journal/amounts.ts";
 import type { RecordedError } from "../errors/recorded-error.ts";
-import type { Audit, TrimAudit } from "./audit.ts";
+import type { Audit, TrimAudit } from "./audit/audit.ts";
 import type { PutDocument, RemoveDocument } from "./stored-documents.ts";
 import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
 

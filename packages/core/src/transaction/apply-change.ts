@@ -9,7 +9,7 @@
 // savepoint.
 
 import { defined } from "../defined.ts";
-import { AUDIT_START, findAuditProblem, nextAuditRow } from "../session/audit-chain.ts";
+import { AUDIT_START, findAuditProblem, nextAuditRow } from "../session/audit/audit-chain.ts";
 import { decideBudget } from "../rules/budgets.ts";
 import type {
   Audited,

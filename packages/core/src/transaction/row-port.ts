@@ -8,7 +8,7 @@
 //     every rule that can refuse the change was asked, so a write refuses nothing but a signal that the
 //     session has seen.
 
-import type { AuditRow } from "../session/audit.ts";
+import type { AuditRow } from "../session/audit/audit.ts";
 import type { Account } from "../budget/budget.ts";
 import type { CommitBatch, Entry, SeenSignals, StoredSignal } from "../session/changes.ts";
 import type { Schedule } from "../session/schedules.ts";

@@ -1,7 +1,7 @@
 // `trimAudit`: the removal of old rows of the audit, which appends a row about itself (ST59).
 
-import type { TrimAudit } from "../session/audit.ts";
-import { findAuditProblem, nextAuditRow, trimAuditOf, trimmable } from "../session/audit-chain.ts";
+import type { TrimAudit } from "../session/audit/audit.ts";
+import { findAuditProblem, nextAuditRow, trimAuditOf, trimmable } from "../session/audit/audit-chain.ts";
 import type { ChangeResult } from "../session/changes.ts";
 import type { LedgerPort } from "./row-port.ts";
 

@@ -179,10 +179,10 @@ class Check {
       (row) => row["seq"],
       (stored) => this.#addBroken(chain.add(readAuditRow(stored, this.#source.path))),
     );
-    this.#addBroken(chain.end());
+    for (const broken of chain.end()) this.#addBroken(broken);
   }
 
-  #addBroken(broken: ReturnType<AuditWalk["end"]>): void {
+  #addBroken(broken: ReturnType<AuditWalk["add"]>): void {
     if (broken === undefined) return;
     const { seq, got, expected } = broken;
     this.findings.add("audit", `row ${seq} does not follow from the one before it: ${got} for ${expected}`);

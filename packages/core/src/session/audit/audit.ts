@@ -3,7 +3,7 @@
 //
 // Stored rows are a chain of hashes (`audit-chain.ts`).
 
-import type { JsonText } from "../json/json.ts";
+import type { JsonText } from "../../json/json.ts";
 
 /** The description of an action. */
 export interface Audit {
@@ -26,7 +26,7 @@ export interface AuditRow extends Omit<Audit, "outcome"> {
   readonly at: number;
   /** The result's `status`. */
   readonly outcome: string;
-  /** Hash of the hash of the row before, a line break and this row (`session/audit-chain.ts`). */
+  /** Hash of the hash of the row before, a line break and this row (`session/audit/audit-chain.ts`). */
   readonly hash: string;
 }
 
