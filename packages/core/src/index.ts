@@ -325,7 +325,8 @@ export {
 export { createSession } from "./rules/creation.ts";
 export { dedupMark, readDedupMark } from "./rules/signals.ts";
 export { Followers, type Notice } from "./session/followers.ts";
-export { askerOf, isRemovable } from "./transaction/deletion.ts";
+export { isRemovable } from "./transaction/deletion.ts";
+export { askerOf, isQueuedTaskAgent, queuedTaskAgent } from "./session/queued-task-session.ts";
 export { readInPlaceOf } from "./transaction/successors.ts";
 export { PendingNames } from "./session/pending-names.ts";
 export {

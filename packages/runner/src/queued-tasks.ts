@@ -30,6 +30,7 @@ import {
   recordError,
   toHoldfastError,
   type AttemptOutcome,
+  queuedTaskAgent,
   type Clock,
   type JsonText,
   type Random,
@@ -50,7 +51,7 @@ import {
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { createHash } from "node:crypto";
 import { isPassing, pause, pauseMs } from "./polls/poll-loop.ts";
-import { taskAgentName, type QueuedInput, type QueuedOutput } from "./task-agent.ts";
+import { type QueuedInput, type QueuedOutput } from "./task-agent.ts";
 
 /** How long one request for a result waits. */
 const WAIT_MS = 30_000;
@@ -390,7 +391,7 @@ export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
   return {
     async start({ sessionId, taskId, kind, input, claimToken, traceparent }) {
       const request = {
-        agent: taskAgentName(kind),
+        agent: queuedTaskAgent(kind),
         agentVersion: "1",
         input: new TextEncoder().encode(input),
         sessionId,

@@ -12,6 +12,7 @@
 import {
   defined,
   HoldfastError,
+  queuedTaskAgent,
   recordError,
   UncertainEffectError,
   UsageError,
@@ -56,15 +57,11 @@ export type QueuedOutput = { readonly usage?: readonly TokenUsage[] } & (
     }
 );
 
-export function taskAgentName(kind: string): string {
-  return `task:${kind}`;
-}
-
 /** Failures after which the asking session decides about another attempt. */
 const ONCE = { nonRetryable: ["task_timeout", "not_json", "limit_exceeded"] };
 
 export function taskAgent(task: TaskDefinition): Agent {
-  const name = taskAgentName(task.name);
+  const name = queuedTaskAgent(task.name);
   const attempt = defineTask({
     name,
     ...defined({ secrets: task.secrets }),

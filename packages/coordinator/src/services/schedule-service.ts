@@ -5,6 +5,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   checkBudget,
   defined,
+  isQueuedTaskAgent,
   LIMITS,
   NotFoundError,
   refuseIfLarge,
@@ -35,7 +36,6 @@ import { announcedBudget } from "../input/announced-budget.ts";
 import { refuseMissingVariables } from "../input/refuse-missing-variables.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
-import { taskAgent } from "../store/registry.ts";
 import { time } from "./session-message.ts";
 import { projectOf, refuseForeignProject } from "./environments/project-of.ts";
 import { ownSession } from "./session-scope.ts";
@@ -147,7 +147,7 @@ async function actionOf(
   if ((start === undefined) === (signal === undefined))
     throw new UsageError("a schedule does one thing", { expected: 'either "start" or "signal"' });
   if (start !== undefined) {
-    if (start.agent.startsWith(taskAgent(""))) throw noTaskAgent(start.agent, "start.agent");
+    if (isQueuedTaskAgent(start.agent)) throw noTaskAgent(start.agent, "start.agent");
     const input = textOf(start.input, "start.input");
     refuseIfLarge(input, "start.input", LIMITS.payloadChars);
     const placement = placementOf(start, undefined);

@@ -5,7 +5,7 @@
 //       runner touches the sessions it holds, and the queued tasks (`task:…`) of owners whose sessions it
 //       takes.
 
-import { LIMITS, type Session } from "@holdfast/core";
+import { isQueuedTaskAgent, LIMITS, type Session } from "@holdfast/core";
 import type { Caller } from "../call/caller.ts";
 import type { StoredToken } from "../call/tokens.ts";
 import { sessionNotFound, type ServiceHost } from "./service-host.ts";
@@ -62,7 +62,7 @@ export async function childrenOf({ storage }: ScopeHost, session: Session): Prom
 }
 
 function isTaskFor(caller: Caller, { agent, placement }: Session): boolean {
-  return agent.name.startsWith("task:") && (caller.owner === undefined || caller.owner === placement?.owner);
+  return isQueuedTaskAgent(agent.name) && (caller.owner === undefined || caller.owner === placement?.owner);
 }
 
 /** The owner of sessions that a caller starts. */

@@ -27,6 +27,7 @@ import {
   isSameEnvironment,
   JOURNAL_FORMAT,
   LimitError,
+  isQueuedTaskAgent,
   LIMITS,
   mintId,
   NotFoundError,
@@ -41,7 +42,6 @@ import { announcedBudget } from "../input/announced-budget.ts";
 import { refuseMissingVariables } from "../input/refuse-missing-variables.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { noVersion, offeredVersion, versionOfItem } from "../catalogue/catalogue.ts";
-import { taskAgent } from "../store/registry.ts";
 import { textOf } from "../call/json-field.ts";
 import type { Call } from "../call/call.ts";
 import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.ts";
@@ -163,7 +163,7 @@ function refuseForeignStarts(
     throw new HoldfastError("forbidden", "a runner starts only queued tasks of sessions it holds", {
       at: "taskId",
     });
-  if (agent.startsWith(taskAgent("")) && task === undefined) throw noTaskAgent(agent, "agent");
+  if (isQueuedTaskAgent(agent) && task === undefined) throw noTaskAgent(agent, "agent");
   if (claimToken !== undefined && task === undefined)
     throw new UsageError("only a queued task is started under a claim", {
       at: "claimToken",
@@ -199,7 +199,7 @@ async function taskOf(
   { caller }: Call,
 ): Promise<AllowedTask> {
   const at = taskId.lastIndexOf("-");
-  if (at <= 0 || !/^\d+$/.test(taskId.slice(at + 1)) || !agent.startsWith(taskAgent("")))
+  if (at <= 0 || !/^\d+$/.test(taskId.slice(at + 1)) || !isQueuedTaskAgent(agent))
     throw new UsageError(`"${taskId}" is no task of this agent`, {
       at: "taskId",
       expected: 'the id of a task, and "task:" with its kind as the agent',
@@ -248,7 +248,7 @@ async function parentOf(
   if (call.caller.kind === "job" && parent.sessionId !== call.caller.name)
     throw sessionNotFound(parentSessionId);
   if (parent.move !== undefined) throw sessionMoved(parent.move.to);
-  if (parent.agent.name.startsWith(taskAgent("")))
+  if (isQueuedTaskAgent(parent.agent.name))
     throw new UsageError(`session ${parentSessionId} is a queued task, and no conversation`, {
       at: "parentSessionId",
       expected: "a session of an agent",

@@ -19,6 +19,7 @@ import {
   defined,
   HoldfastError,
   MINUTE_MS,
+  queuedTaskAgent,
   UsageError,
   type AgentStorage,
   type Audit,
@@ -355,15 +356,10 @@ export function fitnessOf(runner: StoredRunner): Fitness {
     if (version === undefined || versions?.size === 0) offered.set(name, new Set());
     else offered.set(name, new Set([...(versions ?? []), version]));
   }
-  for (const kind of taskKinds) offered.set(taskAgent(kind), new Set());
+  for (const kind of taskKinds) offered.set(queuedTaskAgent(kind), new Set());
   return {
     labels: { machine: hostname, ...labels, hostname, runner: runnerId },
     agents: offered,
     ...defined({ owner, behaviourFlags }),
   };
-}
-
-/** The name of the built-in agent whose sessions are queued tasks of a kind. */
-export function taskAgent(kind: string): string {
-  return `task:${kind}`;
 }

@@ -7,7 +7,6 @@
 //     below the deleted session, its successor, and all below the successor.
 
 import { unlessCorrupt } from "../errors/damage.ts";
-import { decodeJson } from "../json/json.ts";
 import type { ChangeResult, DeleteSession, RemoveEnded } from "../session/changes.ts";
 import { childrenOf, activeSuccessor, successorOf, paidBy, type FamilyLookups } from "./successors.ts";
 import { isEnded, type Session } from "../session/session.ts";
@@ -73,16 +72,6 @@ export function isRemovable(lookups: FamilyLookups, sessionId: string, endedBefo
   return (
     decideDeletion(lookups, { type: "delete_session", sessionId, subtree: "refuse" }).sessionIds.length > 0
   );
-}
-
-/**
- * The session that asked for a queued task and reads its outcome, by the input of the task's own session
- * (`task:…`). A removal by age leaves the task's session until the asker has ended.
- */
-export function askerOf({ agent, input }: Pick<Session, "agent" | "input">): string | undefined {
-  if (!agent.name.startsWith("task:")) return undefined;
-  const { task } = (decodeJson(input) ?? {}) as { readonly task?: { readonly sessionId?: string } };
-  return task?.sessionId;
 }
 
 function belowSuccessor(lookups: FamilyLookups, sessionId: string): Session | undefined {

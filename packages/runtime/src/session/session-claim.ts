@@ -11,6 +11,7 @@ import {
   HoldfastError,
   isOutcome,
   type JournalRecord,
+  isQueuedTaskAgent,
   type JsonText,
   type Paid,
   resumedFromOf,
@@ -61,7 +62,7 @@ export class SessionClaim {
   readonly #isQueuedTask: boolean;
 
   constructor(session: Session, claim: number | Creator, submit: Submit) {
-    this.#isQueuedTask = session.agent.name.startsWith("task:");
+    this.#isQueuedTask = isQueuedTaskAgent(session.agent.name);
     this.#sessionId = session.sessionId;
     this.#claim = claim;
     this.#submit = submit;

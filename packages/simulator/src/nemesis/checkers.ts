@@ -4,6 +4,8 @@
 //   - Two observers may read their clocks a moment apart (`SKEW_MS`), which is never reported as a violation.
 //   - A request without an answer may have been performed or not; an acknowledged request was performed.
 
+import { isQueuedTaskAgent } from "@holdfast/core";
+
 import { ATTEMPTS_MAX, SIGNAL_NAMES } from "./agents.ts";
 import { Claims } from "./claims.ts";
 import type { Effect, FinalSession, Observed, Request } from "./observed.ts";
@@ -269,7 +271,7 @@ function unexpected({
   if (agent === "poison")
     return status === "paused" && pauseReason === "poison" ? undefined : `is ${status}, and should be poison`;
   // A task that was queued; it is removed when its outcome has arrived.
-  if (agent.startsWith("task:")) return TERMINAL.has(status) ? undefined : `is ${status}`;
+  if (isQueuedTaskAgent(agent)) return TERMINAL.has(status) ? undefined : `is ${status}`;
   if (isChild && status === "cancelled") return undefined; // Its parent was.
   if (status !== "completed")
     return `is ${status}${pauseReason === undefined ? "" : ` (${pauseReason})`}, waiting for ${waits.join(", ") || "nothing"}`;

@@ -1,12 +1,11 @@
 // The commands that continue a session that no registered runner matches.
 
-import type { Session } from "@holdfast/core";
+import { isQueuedTaskAgent, type Session } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
 
 /** Labels that a runner has whatever it says. */
 const OWN_LABELS = new Set(["machine", "hostname", "runner"]);
-const TASK_PREFIX = "task:";
 
 /** The command that starts a runner that fits. */
 export function runnerCommand({ agent, placement }: Session, io: Pick<Io, "call">): string {
@@ -14,7 +13,7 @@ export function runnerCommand({ agent, placement }: Session, io: Pick<Io, "call"
     .filter(([name]) => !OWN_LABELS.has(name))
     .map(([name, value]) => ` --label ${quoted(`${name}=${value}`)}`)
     .join("");
-  return agent.name.startsWith(TASK_PREFIX)
+  return isQueuedTaskAgent(agent.name)
     ? io.call(`runner --tasks FILE${labels}`)
     : io.call(`runner --agents FILE${labels}`);
 }

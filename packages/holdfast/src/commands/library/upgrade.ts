@@ -1,4 +1,4 @@
-import { exitCodeOf, isActive, recordError, VERSION, type Session } from "@holdfast/core";
+import { exitCodeOf, isActive, isQueuedTaskAgent, recordError, VERSION, type Session } from "@holdfast/core";
 import { newestFirst, withReaders } from "@holdfast/place/find-session";
 import { findDatabase, placesOf, type Database } from "@holdfast/place/project";
 import { refuse } from "@holdfast/terminal/frame/arguments";
@@ -44,7 +44,7 @@ export const upgrade: Command = {
         const agents = new SessionAgents(place, args, io);
         for await (const session of newestFirst(reader)) {
           // The session of a queued task continues with the one that asked for it.
-          if (!isActive(session) || session.agent.name.startsWith("task:")) continue;
+          if (!isActive(session) || isQueuedTaskAgent(session.agent.name)) continue;
           const foreseen = await foreseeSession(reader, session, () => agents.of(session));
           checked.push({ place, session, foreseen });
         }
