@@ -25,6 +25,10 @@ const abortSignal: OptionRule = {
   expected: "an AbortSignal, as of an AbortController or AbortSignal.timeout(ms)",
   fits: (value) => value instanceof AbortSignal,
 };
+const urls: OptionRule = {
+  expected: "a URL, or a list of those of coordinators that share a storage",
+  fits: (value) => text.fits(value) || (Array.isArray(value) && value.length > 0 && value.every(text.fits)),
+};
 const token: OptionRule = {
   expected: "a token, as `holdfast token create NAME` writes it (HOLDFAST_TOKEN may be unset)",
   fits: (value) => typeof value === "string" && /^[\x21-\x7e]+$/.test(value),
@@ -34,7 +38,7 @@ const anyText = { expected: "a text", fits: (value: unknown) => typeof value ===
 
 /** The options of each call that takes options, with their kinds. */
 const OPTIONS = {
-  createClient: { url: text, token, insecure: flag, retryMs: patience },
+  createClient: { url: urls, token, insecure: flag, retryMs: patience },
   "sessions.start": {
     sessionId: text,
     title: anyText,

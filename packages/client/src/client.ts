@@ -38,8 +38,11 @@ import { onlyQuestionName } from "./only-question.ts";
 
 /** Options of `createClient`. */
 export interface ClientOptions {
-  /** The URL of the coordinator, such as `http://127.0.0.1:8765`. */
-  readonly url: string;
+  /**
+   * The URL of the coordinator, such as `http://127.0.0.1:8765`. Several coordinators that
+   * share a storage have a list, in the order in which they are tried.
+   */
+  readonly url: string | readonly string[];
   /** The token of a user, or of the admin. */
   readonly token: string;
   /** Send the token over plain HTTP to another machine, too. */
@@ -198,7 +201,10 @@ export function createClient(settings: ClientOptions): HoldfastClient {
     },
     close() {
       calls.close(
-        new HoldfastError("unavailable", "the client was closed", { at: url, fix: "make another" }),
+        new HoldfastError("unavailable", "the client was closed", {
+          at: connection.url,
+          fix: "make another",
+        }),
       );
     },
   };

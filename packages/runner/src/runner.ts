@@ -69,7 +69,6 @@ const ANSWER_MS = 10_000;
  */
 export async function startRunner(options: RunnerOptions): Promise<Runner> {
   const {
-    url,
     stateFolder,
     workspace,
     name = "default",
@@ -105,7 +104,7 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     lowered: (askedMs: number, renewMs: number) => log({ type: "renewed_more_often", askedMs, renewMs }),
   };
   try {
-    log({ type: "connecting", url });
+    log({ type: "connecting", url: connection.url });
     const registered = await register({ ...registering, offers });
     log({ type: "registered", runnerId: registered.runnerId });
     const parts: Parts = {

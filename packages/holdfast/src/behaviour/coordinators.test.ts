@@ -1,6 +1,7 @@
 // O14 as processes: two coordinators over one PostgreSQL, one of which is killed, and then the server under
 // the other.
 
+import { writeFileSync } from "node:fs";
 import { runSql, startServer, type PostgresServer } from "@holdfast/storage/postgres-testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -88,5 +89,43 @@ test(
     await runSql(server.url, "UPDATE holdfast.state SET body = body || ' '");
     const damaged = await project.run("doctor", "--storage", server.url);
     expect(damaged).toMatchObject({ code: 10, stdout: expect.stringContaining("not what was written") });
+  },
+);
+
+test(
+  "a runner that names both coordinators goes on when the one that it asks is killed",
+  ofCampaign,
+  async () => {
+    const storage = ["--storage", server.url];
+    const [first, second] = [
+      await startCoordinator(project, ...storage),
+      await startCoordinator(project, ...storage),
+    ];
+    const admin = tokenIn(first);
+    const { secret } = await call(first.url, admin, "tokens", { kind: "registration", name: "box" });
+    writeFileSync(
+      project.path("agents.ts"),
+      `import { defineAgent } from "holdfast";
+     import { setTimeout as delay } from "node:timers/promises";
+     export const slow = defineAgent({
+       name: "slow",
+       run: (ctx) => ctx.run("wait", async () => (await delay(5_000), "done")),
+     });`,
+    );
+    const words = ["runner", "-c", first.url, "-c", second.url, "--agents", "agents.ts"];
+    const runner = project.start(words, { env: { HOLDFAST_TOKEN: secret }, stdin: "" });
+    await runner.says("waiting for runs");
+    const { sessionId } = await call(first.url, admin, "sessions", { agent: "slow" });
+    await runner.says("Received run");
+    first.process.kill("SIGKILL");
+    const ended = await call(second.url, admin, `sessions/${sessionId}/result?waitMs=30000`);
+    expect(ended).toMatchObject({ output: "done" });
+    const { sessionId: later } = await call(second.url, admin, "sessions", { agent: "slow" });
+    expect(await call(second.url, admin, `sessions/${later}/result?waitMs=30000`)).toMatchObject({
+      output: "done",
+    });
+    expect(runner.stderr.match(/Registered as/g)).toHaveLength(1);
+    runner.kill("SIGINT");
+    expect((await runner.finished).code).toBe(130);
   },
 );

@@ -92,6 +92,8 @@ test.skipIf(process.platform !== "linux")(
       "enable",
       "-c",
       "https://fleet.example",
+      "-c",
+      "https://other.example",
       "--name",
       "box-1",
       "--agents",
@@ -104,7 +106,7 @@ test.skipIf(process.platform !== "linux")(
     expect(enabled.code, enabled.stderr).toBe(0);
     const text = readFileSync(runnerUnit, "utf8");
     expect(text).toMatch(
-      /^ExecStart=.*"runner" "--coordinator" "https:\/\/fleet\.example" "--project" ".*" "--token-file" ".*box-1\.token" "--agents" "agents\.ts" /m,
+      /^ExecStart=.*"runner" "--coordinator" "https:\/\/fleet\.example" "--coordinator" "https:\/\/other\.example" "--project" ".*" "--token-file" ".*box-1\.token" "--agents" "agents\.ts" /m,
     );
     for (const word of ['"--label" "gpu=yes"', '"--name" "box-1"', '"--verbose"'])
       expect(text).toContain(word);

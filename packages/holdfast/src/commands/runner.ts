@@ -16,9 +16,10 @@ import { disableRunner, enableRunner, serviceOptions } from "../run/runner/runne
 
 const OPTIONS: Options = {
   coordinator: {
-    help: "the coordinator (default: HOLDFAST_URL, or http://127.0.0.1:8765)",
+    help: "the coordinator (default: HOLDFAST_URL, or http://127.0.0.1:8765); given more than once, coordinators of one PostgreSQL, of which the next is asked while one is away",
     value: "URL",
     short: "c",
+    repeats: true,
   },
   project: {
     help: "the project's folder, which agents work in (default: this one)",
@@ -106,6 +107,10 @@ export const runner: Command = {
     [
       "runner -c https://hf.example.org -p ~/shop --agents agents.ts --label gpu=yes",
       "also for sessions that demand a GPU",
+    ],
+    [
+      "runner -c https://c1.example.org -c https://c2.example.org --agents agents.ts",
+      "for coordinators that share a PostgreSQL: the next is asked while one is away",
     ],
     ["runner -x test-executor", "sessions of an executor, here the deterministic one"],
     ["runner --ipc --agents agents.ts", "for an editor that starts it, over the database of the project"],

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { randomUUID } from "node:crypto";
 import { defineAgent } from "@holdfast/runtime";
 import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { createClient, type HoldfastClient } from "@holdfast/client";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
@@ -94,6 +94,28 @@ test("the sessions of a coordinator that is gone continue at the other, with run
   const there = open(two, token).sessions.get(session.sessionId);
   await there.signal("go", "still");
   expect(await there.result()).toBe("still");
+});
+
+test("a runner and a client that know both coordinators go on at the other when one ends", async () => {
+  const url = [one.url, two.url];
+  const runner = await two.runner({ agents: [greeter, waits], url });
+  const client = createClient({ url, token: await one.token("user", "ada") });
+  clients.push(client);
+  const session = await client.sessions.start("waits");
+  const watching = (async (): Promise<number> => {
+    let records = 0;
+    for await (const event of session.events()) if (event.type === "record") records = event.seq + 1;
+    return records;
+  })();
+  await vi.waitFor(async () => expect((await session.status()).status).toBe("waiting"), 10_000);
+  await one.close();
+  fleets.splice(0, 1);
+  expect(await (await client.sessions.start(greeter, "ada")).result()).toBe("hello ada");
+  await session.signal("go", "on");
+  expect(await session.result()).toBe("on");
+  const { length } = await two.storage.reader.journal(session.sessionId, 0, 100);
+  expect(await watching).toBe(length);
+  expect(runner.events.filter(({ type }) => type === "registered")).toHaveLength(1);
 });
 
 /** The server of this test run: `vitest.config.ts` keeps a door to it. */

@@ -12,10 +12,10 @@ import { RunnerExecutors } from "../run/runner/runner-executors.ts";
 import { graceOf, refuse } from "@holdfast/terminal/frame/arguments";
 import { STOP_EXIT, type Arguments, type Io } from "@holdfast/terminal/frame/command";
 import { coordinatorToken } from "@holdfast/place/coordinator-access";
-import { findMode } from "@holdfast/place/mode";
+import { findFleetMode, findMode } from "@holdfast/place/mode";
 import { findLocalDatabase, findStrictBounds, findTraces } from "@holdfast/place/project";
 import { StoppableWork, stopper } from "../run/typing/stopper.ts";
-import { loadCode, runnerOptions, workspaceOf } from "../run/runner-run.ts";
+import { coordinatorUrls, loadCode, runnerOptions, workspaceOf } from "../run/runner-run.ts";
 import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { readRunnerPolicy } from "@holdfast/place/settings/runner-policy-file";
 import { wantedTracer } from "@holdfast/place/settings/wanted-tracer";
@@ -86,10 +86,11 @@ async function run({ args, io, host, isFleet, until, loaded, work }: Running): P
   try {
     if (isFleet) {
       const access = coordinatorToken(NO_ARGUMENTS, io); // The host's: the token file is the runner's.
+      const [url] = coordinatorUrls(args, io, findFleetMode(args, io));
       const { code, ...options } = await runnerOptions(args, io, undefined, executors);
       loaded.agents = code.agents;
       return await runOverCoordinator(
-        { options, access: { url: options.url, ...access }, tracer, host, until, work },
+        { options, access: { url: url!, ...access }, tracer, host, until, work },
         io,
       );
     }
@@ -135,6 +136,12 @@ function refuseOthersOptions(args: Arguments, isFleet: boolean): void {
     throw refuse("--db and a coordinator exclude each other", usage, { fix: "give one of them" });
   if (isFleet && args.text("token-file") === "-")
     throw refuse("--token-file - and --ipc both read standard input", usage, { fix: "name a file" });
+  const [one, other] = args.texts("coordinator");
+  if (other !== undefined)
+    throw refuse("--ipc knows one coordinator", usage, {
+      got: `-c ${one} and -c ${other}`,
+      fix: "name one of them, or a proxy in front of them",
+    });
   const foreign = OF_COORDINATOR.find((name) => args.has(name));
   if (isFleet || foreign === undefined) return;
   throw refuse(`--${foreign} is for a runner of a coordinator`, usage, {

@@ -221,7 +221,6 @@ async function startedRunner<T>(
 
 /** The options of a runner as its command found them. */
 interface FoundOptions extends RunnerOptions {
-  readonly url: string;
   readonly secrets: ReadonlyMap<string, string>;
   readonly code: RunnerCode;
 }
@@ -235,7 +234,7 @@ export async function runnerOptions(
 ): Promise<FoundOptions> {
   const mode = findFleetMode(args, io);
   const isForTrials = args.has("for-trials");
-  const url = supervised === undefined ? coordinatorUrl(args, io, mode) : undefined;
+  const urls = supervised === undefined ? coordinatorUrls(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
   const settings = [...configFiles(workspace, io).map(([, path]) => path), policyPath(args, io) ?? []].flat();
   supervised?.report({ type: "files", files: settings });
@@ -285,7 +284,7 @@ export async function runnerOptions(
   const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);
   return {
     code,
-    url: given?.url ?? url ?? URL_DEFAULT,
+    url: given?.url ?? urls ?? URL_DEFAULT,
     ...(supervised === undefined ? { stateFolder: runnersFolder(io) } : {}),
     workspace,
     agents,
@@ -349,20 +348,25 @@ export async function loadCode(
   return { agents: [...new Set(loaded.map(({ agent }) => agent)), ...executor], tasks, loaded };
 }
 
-/** @throws UsageError that names the flag or the variable. */
-export function coordinatorUrl(args: Arguments, { env }: Io, mode: Mode): string {
+/** The coordinator or, in the order they are tried in, several. @throws UsageError that names the flag or the variable. */
+export function coordinatorUrls(args: Arguments, { env }: Io, mode: Mode): readonly string[] {
   const named = [
-    ["--coordinator", args.text("coordinator")],
-    ["--url", args.text("url")],
-    ...["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL"].map((name) => [name, nonEmpty(env[name])] as const),
+    ["--coordinator", args.texts("coordinator")],
+    ["--url", args.texts("url")],
+    ...["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL"].map((name) => [name, envUrls(env[name])] as const),
   ] as const;
-  for (const [from, url] of named) if (url !== undefined) return checkedUrl(url, from, args.has("insecure"));
+  for (const [from, urls] of named)
+    if (urls.length > 0) return urls.map((url) => checkedUrl(url, from, args.has("insecure")));
   if (mode === "cloud")
     throw new UsageError("no coordinator is named, and in mode cloud there is none by default", {
       expected: "-c URL, or HOLDFAST_URL",
       fix: "name the coordinator of the fleet",
     });
-  return URL_DEFAULT;
+  return [URL_DEFAULT];
+}
+
+function envUrls(value: string | undefined): readonly string[] {
+  return value === undefined || value === "" ? [] : [value];
 }
 
 /** A variable of whole seconds. @returns milliseconds. */

@@ -2,7 +2,7 @@
 // and come back.
 
 import { MemoryStorage } from "@holdfast/testkit/test-runtime";
-import type { Arrival, Change, HoldfastError } from "@holdfast/core";
+import type { Arrival, Change, HoldfastError, RenewInThread } from "@holdfast/core";
 import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
@@ -41,6 +41,34 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: server.url });
     closers.push((await serveStorage(memory, { httpVersion, port: Number(port) })).close);
     expect((await storage.load("s"))?.session.sessionId).toBe("s");
+  });
+
+  test("a connection to several coordinators asks one until it is away, and then the next", async () => {
+    const { server: first, memory } = await open(httpVersion);
+    const second = await serveStorage(memory, { httpVersion });
+    const url = [first.url, second.url];
+    const storage = openRemoteStorage({ url, token: TOKEN, httpVersion });
+    closers.push(second.close, () => storage.close());
+    await storage.commit([creating("s")], 1);
+    await Promise.all([storage.load("s"), storage.load("s")]);
+    expect(second.counts.size).toBe(0);
+    await first.close();
+    // The first one may have done it, so only the caller asks again.
+    const cut = await Promise.allSettled([storage.load("s"), storage.load("s")]);
+    expect(cut.map((each) => (each as PromiseRejectedResult).reason)).toMatchObject([
+      { code: "storage_unavailable", at: first.url },
+      { code: "storage_unavailable", at: first.url },
+    ]);
+    expect((await storage.load("s"))?.session.sessionId).toBe("s");
+    const port = Number(new URL(first.url).port);
+    const again = await serveStorage(memory, { httpVersion, port });
+    closers.push(again.close);
+    await storage.load("s");
+    expect(again.counts.size).toBe(0);
+    await second.close();
+    await expect(storage.load("s")).rejects.toMatchObject({ at: second.url });
+    expect((await storage.load("s"))?.session.sessionId).toBe("s");
+    expect(again.counts.get("Load")).toBe(1);
   });
 
   test("remote-storage-4: a read with patience waits for a coordinator that is away, and says so once", async () => {
@@ -186,6 +214,26 @@ test.each(["http://127.0.0.1:8765/", "http://localhost", "http://[::1]:1", "http
     connection.close();
   },
 );
+
+test("a thread renews at the next of several coordinators when one is away", async () => {
+  const { server: first, memory } = await open("1.1");
+  const second = await serveStorage(memory, { httpVersion: "1.1" });
+  const storage = openRemoteStorage({ url: [first.url, second.url], token: TOKEN, httpVersion: "1.1" });
+  closers.push(second.close, () => storage.close());
+  await storage.commit([creating("s")], 1);
+  await storage.claim({ sessionId: "s", owner: "me", now: 1, leaseMs: 1_000 });
+  const { module, data } = storage.renewal!();
+  const { renew } = (await import(module)) as { renew: RenewInThread };
+  const renewal = { owner: "me", sessionIds: ["s"], leaseMs: 5_000, blockedBy: "a step" };
+  const { signal } = new AbortController();
+  await first.close();
+  expect(await renew(data, { ...renewal, signal })).toBe(true);
+  expect(second.counts.get("Renew")).toBe(1);
+});
+
+test("a list of coordinators without one is refused", () => {
+  expect(() => new CoordinatorConnection({ url: [], token: TOKEN })).toThrow("URL is missing");
+});
 
 async function open(httpVersion: (typeof HTTP)[number]) {
   const memory = new MemoryStorage();

@@ -1,6 +1,8 @@
 // CoordinatorConnection: one HTTP/2 connection of a process to its coordinator. It puts the token on every
 // call and turns errors into ours. For proxies that know no other protocol it uses HTTP/1.1 with keep-alive.
 //
+//   - It may know several coordinators that share a storage. It asks one of them until that one is away, and
+//     then the next. A call that fails is not sent again here, as it may have been done.
 //   - A token goes over plain HTTP to this machine only, unless the caller that opens the connection says
 //     that the network is safe.
 //   - An error that the coordinator answered keeps its code. Everything else (refused, cut off, too late) is
@@ -14,42 +16,24 @@
 //
 // It knows neither storage nor runners: it makes clients of the contract's services.
 
-import { DEPLOYMENT_HEADER, ErrorDetailSchema, type ErrorDetail } from "@holdfast/proto";
+import { ErrorDetailSchema, type ErrorDetail } from "@holdfast/proto";
 import type { DescService } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  createClient,
-  type Client,
-  type Interceptor,
-  type Transport,
-} from "@connectrpc/connect";
-import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { type Clock, fromWireError, HoldfastError, UnavailableError } from "@holdfast/core";
-import { Agent as HttpAgent } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
+import { Code, ConnectError, createClient, type Client, type Transport } from "@connectrpc/connect";
+import { type Clock, fromWireError, HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import { openAddress, type CoordinatorAddress } from "./coordinator-address.ts";
 import { CoordinatorTime } from "./coordinator-time.ts";
 import { isPlainThere, plainThere, otherServerThere, tlsThere } from "./coordinator-probe.ts";
 import { checkUrl } from "./coordinator-url.ts";
-import { SeenDeployment } from "./seen-deployment.ts";
-import { unaryTransport } from "./unary-transport.ts";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;
-/**
- * The data that is under way on a connection at most, in megabytes. Above that Node breaks off any next
- * answer, also a refusal of too large a request. The limit must hold the largest requests that are made at
- * the same time.
- */
-const MEMORY_MB = 1_000;
-/** A connection that is cut without a word is noticed after the two of them. */
-const PING_MS = 10_000;
-const PING_TIMEOUT_MS = 5_000;
-
 /** Options of `new CoordinatorConnection`. */
 export interface ConnectionOptions {
-  /** The coordinator's URL: `http://127.0.0.1:8765`. */
-  readonly url: string;
+  /**
+   * The coordinator's URL: `http://127.0.0.1:8765`. Several coordinators that share a storage
+   * have a list, in the order in which they are tried.
+   */
+  readonly url: string | readonly string[];
   /** The token of a runner or of a user. */
   readonly token: string;
   /** HTTP/2 by default. */
@@ -67,19 +51,24 @@ const CERTIFICATE = /certificate|altname/i;
 
 /** The connection of this process to a coordinator. */
 export class CoordinatorConnection {
+  /** The first URL of the options. */
   readonly url: string;
   /** How long a call may take that says nothing else. */
   readonly timeoutMs: number;
   /** As it says with some of its answers. */
   readonly time: CoordinatorTime;
+  readonly #addresses: readonly CoordinatorAddress[];
+  /** The one that is asked. */
+  #address: CoordinatorAddress;
+  /** The address that was asked, for each error, where there are several. */
+  readonly #failedAt = new WeakMap<Error, CoordinatorAddress>();
   readonly #transport: Transport;
-  readonly #close: () => void;
   #token: string;
   #isClosed = false;
   /** Something answered, and so there is no doubt (coordinator-connection-3). */
   #speaksAsItSays = false;
 
-  /** Nothing is sent yet. @throws UsageError when the URL cannot be used. */
+  /** Nothing is sent yet. @throws UsageError when a URL cannot be used. */
   constructor({
     url,
     token,
@@ -89,44 +78,20 @@ export class CoordinatorConnection {
     clock = { now: () => Date.now(), monotonic: () => performance.now() },
   }: ConnectionOptions) {
     this.time = new CoordinatorTime(clock);
-    const parsed = checkUrl(url, insecure);
-    this.url = parsed.href.replace(/\/+$/, "");
     this.timeoutMs = timeoutMs;
     this.#token = token;
-    const deployment = new SeenDeployment(this.url);
-    const authorize: Interceptor = (next) => async (request) => {
-      request.header.set("authorization", `Bearer ${this.#token}`);
-      const idIn = (headers: Headers): string | undefined => headers.get(DEPLOYMENT_HEADER) ?? undefined;
-      const response = await next(request).catch((thrown: unknown) => {
-        deployment.check(idIn(ConnectError.from(thrown).metadata), false);
-        throw thrown;
-      });
-      deployment.check(idIn(response.header), true);
-      return response;
-    };
-    const common = {
-      baseUrl: this.url,
-      interceptors: [authorize],
-      defaultTimeoutMs: timeoutMs,
-      acceptCompression: [],
-    };
-    if (httpVersion === "2") {
-      const pings = { pingIntervalMs: PING_MS, pingTimeoutMs: PING_TIMEOUT_MS };
-      const sessions = new Http2SessionManager(this.url, pings, { maxSessionMemory: MEMORY_MB });
-      this.#transport = unaryTransport({
-        sessions,
-        basePath: parsed.pathname.replace(/\/+$/, ""),
-        timeoutMs,
-        authorization: () => `Bearer ${this.#token}`,
-        deployment,
-        others: createConnectTransport({ ...common, httpVersion, sessionManager: sessions }),
-      });
-      this.#close = () => sessions.abort();
-    } else {
-      const agent = new (parsed.protocol === "https:" ? HttpsAgent : HttpAgent)({ keepAlive: true });
-      this.#transport = createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } });
-      this.#close = () => agent.destroy();
-    }
+    const authorization = (): string => `Bearer ${this.#token}`;
+    const options = { httpVersion, timeoutMs, authorization, seen: {} };
+    this.#addresses = urlsOf(url).map((each) => openAddress(checkUrl(each, insecure), options));
+    this.#address = this.#addresses[0]!;
+    this.url = this.#address.url;
+    this.#transport =
+      this.#addresses.length === 1
+        ? this.#address.transport
+        : {
+            unary: (...asked) => this.#atAddress((transport) => transport.unary(...asked)),
+            stream: (...asked) => this.#atAddress((transport) => transport.stream(...asked)),
+          };
   }
 
   client<Service extends DescService>(service: Service): Client<Service> {
@@ -138,9 +103,10 @@ export class CoordinatorConnection {
     this.#token = token;
   }
 
-  /** The address and the token, for a thread of this process. */
-  get forThread(): { readonly url: string; readonly token: string } {
-    return { url: this.url, token: this.#token };
+  /** The addresses, the one that is asked first, and the token, for a thread of this process. */
+  get forThread(): { readonly urls: readonly string[]; readonly token: string } {
+    const others = this.#addresses.filter((address) => address !== this.#address);
+    return { urls: [this.#address, ...others].map(({ url }) => url), token: this.#token };
   }
 
   /** @throws HoldfastError whatever goes wrong. */
@@ -157,14 +123,38 @@ export class CoordinatorConnection {
 
   /** A thrown error as ours; for a call that was cut off, with the reason (coordinator-connection-3). */
   async explained(thrown: unknown): Promise<HoldfastError> {
-    const error = this.#toOurs(thrown);
-    if (this.#speaksAsItSays) return error;
-    if (error.code === "storage_unavailable")
-      return (await tlsThere(this.url)) ?? (await otherServerThere(this.url)) ?? error;
-    return error.code === "version_unsupported" ? ((await otherServerThere(this.url)) ?? error) : error;
+    const address = this.#failedAt.get(thrown as Error) ?? this.#address;
+    const error = await this.#reasonOf(thrown, address.url);
+    if (isAway(thrown, error)) this.#leave(address);
+    return error;
   }
 
-  #toOurs(thrown: unknown): HoldfastError {
+  async #reasonOf(thrown: unknown, url: string): Promise<HoldfastError> {
+    const error = this.#toOurs(thrown, url);
+    if (this.#speaksAsItSays) return error;
+    if (error.code === "storage_unavailable")
+      return (await tlsThere(url)) ?? (await otherServerThere(url)) ?? error;
+    return error.code === "version_unsupported" ? ((await otherServerThere(url)) ?? error) : error;
+  }
+
+  async #atAddress<T>(call: (transport: Transport) => Promise<T>): Promise<T> {
+    const address = this.#address;
+    try {
+      return await call(address.transport);
+    } catch (thrown) {
+      if (thrown instanceof Error) this.#failedAt.set(thrown, address);
+      throw thrown;
+    }
+  }
+
+  /** Several calls may fail at one address. The first of them moves on. */
+  #leave(address: CoordinatorAddress): void {
+    if (address !== this.#address) return;
+    const next = (this.#addresses.indexOf(address) + 1) % this.#addresses.length;
+    this.#address = this.#addresses[next]!;
+  }
+
+  #toOurs(thrown: unknown, url: string): HoldfastError {
     const error = ConnectError.from(thrown);
     const ours = [thrown, error.cause].find(isUnavailable);
     if (ours !== undefined) return ours;
@@ -174,9 +164,9 @@ export class CoordinatorConnection {
       this.#speaksAsItSays = true;
       if (detail.code !== "not_implemented") return answered(error, detail);
     }
-    if (isPlainThere(this.url, error.rawMessage)) return plainThere(this.url);
+    if (!isKnown && isPlainThere(url, error.rawMessage)) return plainThere(url);
     const details = {
-      at: this.url,
+      at: url,
       got: `${Code[error.code] ?? "an error"}: ${error.rawMessage}`,
       cause: thrown,
     };
@@ -199,7 +189,7 @@ export class CoordinatorConnection {
           fix: "use the same version of Holdfast for both, and check the URL",
         });
       default:
-        return new UnavailableError("storage_unavailable", `the coordinator cannot be reached: ${this.url}`, {
+        return new UnavailableError("storage_unavailable", `the coordinator cannot be reached: ${url}`, {
           ...details,
           fix: CERTIFICATE.test(error.rawMessage)
             ? "name the file of the authority that signed its certificate in NODE_EXTRA_CA_CERTS, and use a host name that the certificate contains"
@@ -211,8 +201,26 @@ export class CoordinatorConnection {
   /** Close for good. Open calls reject as unavailable. */
   close(): void {
     this.#isClosed = true;
-    this.#close();
+    for (const address of this.#addresses) address.close();
   }
+}
+
+function urlsOf(url: string | readonly string[]): readonly string[] {
+  const urls: readonly string[] = Array.isArray(url) ? url : [url];
+  if (urls.length > 0) return urls;
+  throw new UsageError("a coordinator's URL is missing", {
+    at: "url",
+    got: "an empty list",
+    expected: "one URL, or those of several coordinators that share a storage",
+  });
+}
+
+/** Whether it makes sense to ask another coordinator. This one may be asked too much, or the caller gave up. */
+function isAway(thrown: unknown, { code }: HoldfastError): boolean {
+  if (code !== "storage_unavailable") return false;
+  const error = ConnectError.from(thrown);
+  const detail = error.findDetails(ErrorDetailSchema)[0];
+  return error.code !== Code.Canceled && (detail === undefined || detail.code === "unavailable");
 }
 
 function isUnavailable(thrown: unknown): thrown is HoldfastError {

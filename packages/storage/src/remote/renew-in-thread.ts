@@ -7,16 +7,34 @@ import type { RenewInThread } from "@holdfast/core";
 
 /** The coordinator, and the token of the process. */
 export interface ThreadCoordinator {
-  readonly url: string;
+  /** Coordinators that share a storage, in the order in which they are asked. */
+  readonly urls: readonly string[];
   readonly token: string;
 }
 
 /** The answers by which the claims are no longer those of this process. */
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 404]);
+/** How long a coordinator is waited for when there is another one. */
+const NEXT_MS = 5_000;
+
+type Renewal = Parameters<RenewInThread>[1];
 
 /** For the data of a `RemoteStorage`. */
-export const renew: RenewInThread = async (data, { signal, leaseMs, ...renewal }) => {
-  const { url, token } = data as ThreadCoordinator;
+export const renew: RenewInThread = async (data, renewal) => {
+  const { urls, token } = data as ThreadCoordinator;
+  for (const url of urls.slice(0, -1)) {
+    const signal = AbortSignal.any([renewal.signal, AbortSignal.timeout(NEXT_MS)]);
+    const isHeld = await renewAt(url, token, { ...renewal, signal }).catch(() => undefined);
+    if (isHeld !== undefined) return isHeld;
+  }
+  return renewAt(urls.at(-1)!, token, renewal);
+};
+
+async function renewAt(
+  url: string,
+  token: string,
+  { signal, leaseMs, ...renewal }: Renewal,
+): Promise<boolean> {
   const response = await fetch(`${url}/holdfast.v1.StorageService/Renew`, {
     method: "POST",
     signal,
@@ -33,4 +51,4 @@ export const renew: RenewInThread = async (data, { signal, leaseMs, ...renewal }
   if (!response.ok) throw new Error(`the coordinator answered HTTP ${response.status}`);
   const { sessions = 0 } = JSON.parse(text) as { sessions?: number };
   return sessions > 0;
-};
+}

@@ -14,7 +14,7 @@ import type { Arguments, Io, Options } from "@holdfast/terminal/frame/command";
 import { checkFile, lookAtPath } from "@holdfast/terminal/frame/given-file";
 import { resolve } from "node:path";
 import { namedAgents } from "../../agents/served/named-agents.ts";
-import { coordinatorUrl, workspaceOf } from "../runner-run.ts";
+import { coordinatorUrls, workspaceOf } from "../runner-run.ts";
 import { disableService, enableService, type ServiceName } from "../../stack/service/user-service.ts";
 
 /** Not standard input, and not what only another process gives. */
@@ -52,7 +52,7 @@ export function serviceOptions(options: Options): readonly string[] {
 /** @returns the exit code. */
 export async function enableRunner(args: Arguments, options: Options, io: Io): Promise<number> {
   const service = nameOf(args);
-  const url = coordinatorUrl(args, io, findFleetMode(args, io));
+  const urls = coordinatorUrls(args, io, findFleetMode(args, io));
   const workspace = workspaceOf(args, io);
   await namedAgents(args, workspace, io);
   for (const file of args.texts("tasks")) checkFile(resolve(io.cwd, file));
@@ -62,8 +62,7 @@ export async function enableRunner(args: Arguments, options: Options, io: Io): P
   );
   const words = [
     "runner",
-    "--coordinator",
-    url,
+    ...urls.flatMap((url) => ["--coordinator", url]),
     "--project",
     workspace,
     ...(tokenFile === undefined ? [] : ["--token-file", tokenFile]),

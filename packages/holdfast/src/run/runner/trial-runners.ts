@@ -9,7 +9,7 @@
 
 import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";
-import type { WantedTrial } from "@holdfast/runner";
+import type { RunnerOptions, WantedTrial } from "@holdfast/runner";
 import { endExecution, EXECUTION_MARKER, namesOfSecrets } from "@holdfast/system";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
@@ -22,7 +22,7 @@ const LINE_CHARS = 1_000;
 
 export interface TrialRunnersOptions {
   readonly io: Io;
-  readonly url: string;
+  readonly url: RunnerOptions["url"];
   readonly secrets: ReadonlyMap<string, string>;
   /** Must not reject. */
   readonly ended: (runnerId: string) => Promise<void>;

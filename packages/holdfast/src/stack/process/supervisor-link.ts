@@ -12,7 +12,8 @@ import { reportedError, type ReportedError } from "@holdfast/terminal/frame/comm
 
 /** The things that a child is given. */
 export interface HandOver {
-  readonly url: string;
+  /** The URLs of several coordinators in the order in which they are tried. */
+  readonly url: string | readonly string[];
   readonly token: string;
   /** Values of the secrets that its agents declare. */
   readonly secrets: Readonly<Record<string, string>>;
