@@ -2,6 +2,8 @@
 // runs the parts there that depend on its rows and statements, and in the tests campaign all parts, with more
 // random sequences.
 
+import { DatabaseSync } from "node:sqlite";
+import { dueAt, NO_CLAIM, overdueAt } from "@holdfast/core";
 import { storageConformance, type StorageSubject } from "@holdfast/testkit/storage-conformance";
 import { expect, test } from "vitest";
 import { isCampaign } from "@holdfast/testkit/campaign";
@@ -42,15 +44,20 @@ const subject: StorageSubject = {
 };
 storageConformance(subject, isCampaign ? undefined : PARTS);
 
-/** sqlite-heads-1: each read of a session compares the cached head with the file. */
+/** sqlite-heads-1: each read of a session compares the cached head with the file, its indexed times included. */
 async function open(path: string): Promise<SqliteStorage> {
   const storage = await ownSqliteStorage({ path });
   const { reader } = storage;
   const session = reader.session.bind(reader);
   const close = storage.close.bind(storage);
   let beside: ReturnType<typeof openSqliteReader> | undefined;
+  const times = new DatabaseSync(path, { readOnly: true });
+  const selectTimes = times.prepare(
+    "SELECT due_at, overdue_at FROM state JOIN session USING (session) WHERE session_id = ?",
+  );
   storage.close = async () => {
     beside?.close();
+    times.close();
     await close();
   };
   reader.session = async (sessionId) => {
@@ -59,9 +66,16 @@ async function open(path: string): Promise<SqliteStorage> {
     // After a clock was set back, the file keeps the latest time.
     const updatedAt = expect.toSatisfy((at: number) => at <= (filed?.updatedAt ?? 0)) as number;
     expect(found).toEqual(filed && { ...filed, updatedAt });
+    const [due, overdue] = found === undefined ? [] : [dueAt(found, NO_CLAIM, false), overdueAt(found)];
+    expect(selectTimes.get(sessionId)).toEqual(found && { due_at: finite(due), overdue_at: finite(overdue) });
     return found;
   };
   return storage;
+}
+
+/** As the file has it: 0 for a session that is due now. */
+function finite(time = Infinity): number | null {
+  return time === Infinity ? null : Math.max(time, 0);
 }
 
 test("sqlite-heads-3: a cached session is read from the file only when its input is large", async () => {

@@ -43,17 +43,15 @@ import { newHead, type Head, type Heads } from "./heads.ts";
 import type { Filing, Leases } from "../tables/leases.ts";
 import type { Ledger } from "../tables/ledger.ts";
 import type { Reads } from "./reads.ts";
+import { StateRows } from "./state-rows.ts";
 import { Removal } from "../tables/removal.ts";
 import {
   checkpointMark,
   INSERT_JOURNAL,
   INSERT_SESSION,
   INSERT_SIGNAL,
-  INSERT_STATE,
   sessionValues,
   signalValues,
-  stateValues,
-  UPDATE_STATE,
 } from "../tables/rows.ts";
 import { SessionReservations } from "../tables/session-reservations.ts";
 import { partsOf } from "../../journal-parts.ts";
@@ -75,9 +73,8 @@ export class Writer implements RowPort {
   readonly #removal: Removal;
   #nextNumber: number;
 
+  readonly #states: StateRows;
   readonly #insertSession: SqlStatement;
-  readonly #insertState: SqlStatement;
-  readonly #updateState: SqlStatement;
   readonly #insertJournal: SqlStatement;
   readonly #insertEntry: SqlStatement;
   readonly #insertSignal: SqlStatement;
@@ -100,8 +97,7 @@ export class Writer implements RowPort {
     this.#removal.sweep();
     this.#nextNumber = this.#removal.nextNumber();
     this.#insertSession = driver.prepare(INSERT_SESSION);
-    this.#insertState = driver.prepare(INSERT_STATE);
-    this.#updateState = driver.prepare(UPDATE_STATE);
+    this.#states = new StateRows(driver, parts.blobs);
     this.#insertJournal = driver.prepare(INSERT_JOURNAL);
     this.#insertEntry = driver.prepare(INSERT_ENTRY);
     this.#insertSignal = driver.prepare(INSERT_SIGNAL);
@@ -173,7 +169,7 @@ export class Writer implements RowPort {
     } else {
       this.#append(number, { records, entries }, committedAt);
     }
-    this.#insertState.run(...stateValues(number, session, this.#blobs));
+    this.#states.insert(number, session);
     if (isEnded(session.status)) this.#leases.spend(session.sessionId, head.claim.until);
     this.#heads.place(head);
     return head.claim;
@@ -336,8 +332,7 @@ export class Writer implements RowPort {
   }
 
   #writeRow(head: Head, session: Session): void {
-    const updated = this.#updateState.run(...stateValues(head.number, session, this.#blobs));
-    invariant(updated === 1, `session ${session.sessionId} has no row to update`);
+    this.#states.update(head.number, head.session, session);
     head.session = session;
     head.writtenInbox = session.inbox;
     if (!isEnded(session.status)) return;

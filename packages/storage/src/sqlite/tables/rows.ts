@@ -42,7 +42,7 @@ const SESSION_COLUMNS = [
   "origin",
   "created_at",
 ];
-const STATE_COLUMNS = [
+export const STATE_COLUMNS = [
   "session",
   "status",
   "pause_reason",
@@ -65,12 +65,6 @@ const STATE_COLUMNS = [
 ];
 
 export const INSERT_SESSION = `INSERT INTO session (${list(SESSION_COLUMNS)}, checksum) VALUES (${marks(SESSION_COLUMNS)}, ?)`;
-export const INSERT_STATE = `INSERT INTO state (${list(STATE_COLUMNS)}, checksum) VALUES (${marks(STATE_COLUMNS)}, ?)`;
-/** Takes the same values as `INSERT_STATE`, the session's number first. */
-export const UPDATE_STATE = `UPDATE state SET ${[...STATE_COLUMNS.slice(1), "checksum"]
-  .map((column, i) => `${column} = ?${i + 2}`)
-  .join(", ")} WHERE session = ?1`;
-
 const TAIL_ENTRY = ENTRY_COLUMNS.map((column) => `tail_entry_${column}`);
 
 /**
@@ -179,31 +173,58 @@ function readParts(column: SqlValue | undefined): Partial<Session> {
 }
 
 export function stateValues(number: number, session: Session, blobs: Blobs): SqlValue[] {
-  const due = dueAt(session, NO_CLAIM, false);
-  const overdue = overdueAt(session);
-  const { cancel, waits, error } = session;
+  const [status, pauseReason, wakeAt, due, cancel, overdue, error, endedAt] = steadyValues(session);
+  const { waits } = session;
   const values = [
     number,
-    session.status,
-    session.pauseReason ?? null,
+    status,
+    pauseReason,
     waits.length === 0 ? null : JSON.stringify(waits),
-    session.wakeAt ?? null,
-    due === Infinity ? null : Math.max(due, 0),
-    cancel === undefined ? null : JSON.stringify(cancel),
-    overdue === Infinity ? null : overdue,
+    wakeAt,
+    due,
+    cancel,
+    overdue,
     session.checkpointSeq ?? null,
     session.nextSeq,
     session.entryCount,
     session.turn,
     session.inbox,
     ...blobs.toColumns(session.output, number),
-    error === undefined ? null : JSON.stringify(error),
+    error,
     restOf(session),
     session.updatedAt,
-    session.endedAt ?? null,
+    endedAt,
   ];
   values.push(rowChecksum(values));
   return values;
+}
+
+/** The values that most changes of a session leave as they are, without its output. */
+export function steadyValues(
+  session: Session,
+): readonly [
+  status: SqlValue,
+  pauseReason: SqlValue,
+  wakeAt: SqlValue,
+  due: SqlValue,
+  cancel: SqlValue,
+  overdue: SqlValue,
+  error: SqlValue,
+  endedAt: SqlValue,
+] {
+  const { status, pauseReason, wakeAt, cancel, error, endedAt } = session;
+  const due = dueAt(session, NO_CLAIM, false);
+  const overdue = overdueAt(session);
+  return [
+    status,
+    pauseReason ?? null,
+    wakeAt ?? null,
+    due === Infinity ? null : Math.max(due, 0),
+    cancel === undefined ? null : JSON.stringify(cancel),
+    overdue === Infinity ? null : overdue,
+    error === undefined ? null : JSON.stringify(error),
+    endedAt ?? null,
+  ];
 }
 
 export interface SessionRow {
