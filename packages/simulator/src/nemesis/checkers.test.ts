@@ -18,6 +18,7 @@ function session(sessionId: string, agent: string, more: Partial<FinalSession> =
     output: undefined,
     input: {},
     isJournalWhole: true,
+    handedOver: [],
     ...more,
   };
 }
@@ -32,7 +33,7 @@ function effect(at: number, phase: Effect["phase"], more: Partial<Effect> = {}):
 }
 
 const FREE = { token: 0, holder: undefined, until: -Infinity };
-const walk = session("walk", "walker", { input: { count: 2 }, output: [0, 1] });
+const walk = session("walk", "walker", { input: { count: 2 }, output: [0, 1], handedOver: [9] });
 const collect = session("collect", "collector", { output: { left: [0, 1], right: [0] } });
 const stop = session("stop", "endless", { status: "cancelled" });
 const sleep = session("sleep", "sleeper", { input: { sleepMs: 1_000 }, output: [1_004] });
@@ -92,10 +93,10 @@ const WELL: Observed = {
     },
   ],
   batches: [
-    { at: 1_050, sessionId: "walk", seq: 0, count: 2, token: 1, asked: [0], done: [], handedOver: [] },
-    { at: 8_400, sessionId: "walk", seq: 2, count: 1, token: 2, asked: [], done: [0], handedOver: [9] },
-    { at: 1_050, sessionId: "pay", seq: 0, count: 2, token: 3, asked: [3], done: [], handedOver: [] },
-    { at: 9_050, sessionId: "pay", seq: 2, count: 1, token: 4, asked: [], done: [3], handedOver: [] },
+    { at: 1_050, sessionId: "walk", seq: 0, count: 2, token: 1, asked: [0], done: [] },
+    { at: 8_400, sessionId: "walk", seq: 2, count: 1, token: 2, asked: [], done: [0] },
+    { at: 1_050, sessionId: "pay", seq: 0, count: 2, token: 3, asked: [3], done: [] },
+    { at: 9_050, sessionId: "pay", seq: 2, count: 1, token: 4, asked: [], done: [3] },
   ],
   sightings: [
     { at: 1_200, pid: 11, runner: "a", runnerPid: 1, sessionId: "walk" },

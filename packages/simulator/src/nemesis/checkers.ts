@@ -191,9 +191,9 @@ function committedIsNotRepeated({ batches, effects }: Observed): string[] {
 }
 
 /** H8. An attempt that was handed over counts toward no limit (decision 83). */
-function attemptsAreLimited({ effects, batches }: Observed): string[] {
+function attemptsAreLimited({ effects, sessions }: Observed): string[] {
   const begun = effects.filter(({ phase, name }) => phase === "begin" && name === "limited");
-  const handedOver = batches.flatMap(({ sessionId, handedOver: tasks }) =>
+  const handedOver = sessions.flatMap(({ sessionId, handedOver: tasks }) =>
     tasks.map((task) => `${sessionId}-${task}`),
   );
   return [...Map.groupBy(begun, ({ taskId }) => taskId)].flatMap(([taskId, attempts]) => {

@@ -99,20 +99,16 @@ export async function allSessions({ reader }: Readable): Promise<readonly Sessio
 interface TasksOf {
   readonly asked: ReadonlyMap<number, number>;
   readonly done: ReadonlyMap<number, number>;
-  readonly handedOver: ReadonlyMap<number, number>;
 }
 
 function tasksOf(records: readonly JournalRecord[]): TasksOf {
   const asked = new Map<number, number>();
   const done = new Map<number, number>();
-  const handedOver = new Map<number, number>();
   for (const record of records) {
     if (record.type === "schedule_task") asked.set(record.seq, record.id);
     if (record.type === "task_completed" || record.type === "task_failed") done.set(record.seq, record.task);
-    if (record.type === "attempt_failed" && record.handedOver === "running")
-      handedOver.set(record.seq, record.task);
   }
-  return { asked, done, handedOver };
+  return { asked, done };
 }
 
 export function finalOf(session: Session, records: readonly JournalRecord[] | undefined): FinalSession {
@@ -130,6 +126,9 @@ export function finalOf(session: Session, records: readonly JournalRecord[] | un
     input,
     isJournalWhole:
       records === undefined || (records.length === nextSeq && records.every(({ seq }, i) => seq === i)),
+    handedOver: (records ?? []).flatMap((record) =>
+      record.type === "attempt_failed" && record.handedOver === "running" ? [record.task] : [],
+    ),
   };
 }
 
@@ -164,6 +163,5 @@ function batchOf(row: Row, offset: number, tasks: ReadonlyMap<string, TasksOf>):
     token: Number(row["token"]),
     asked: within(own?.asked),
     done: within(own?.done),
-    handedOver: within(own?.handedOver),
   };
 }

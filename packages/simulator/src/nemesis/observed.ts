@@ -75,8 +75,6 @@ export interface Batch {
   readonly asked: readonly number[];
   /** Tasks whose outcome is in it. */
   readonly done: readonly number[];
-  /** Tasks of which a process that stopped in order handed a running attempt over. */
-  readonly handedOver: readonly number[];
 }
 
 /** A process that a task had started, seen alive. */
@@ -116,6 +114,8 @@ export interface FinalSession {
   readonly input: unknown;
   /** Whether its journal is 0..n-1. */
   readonly isJournalWhole: boolean;
+  /** Tasks, once for each running attempt that a process handed over when it stopped in order. */
+  readonly handedOver: readonly number[];
 }
 
 export interface Observed {
