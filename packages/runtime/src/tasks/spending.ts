@@ -211,7 +211,9 @@ const UNCERTAIN_EFFECT = "UncertainEffectError";
 
 /** The error of a lost attempt that is not run again. */
 export function lossOf({ attempt, retry, effect }: OpenTask): RecordedError {
-  const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
+  // Attempts that were handed over have a number, and do not count.
+  const most = Math.max(retry?.maxAttempts ?? attempt, attempt);
+  const message = `attempt ${attempt} of ${most} was running when its process ended; its outcome is unknown`;
   if (effect !== "once") return { name: LOST_ATTEMPT, message, code: "task_failed" };
   return {
     name: UNCERTAIN_EFFECT,
