@@ -93,20 +93,6 @@ test("a call takes few characters of the state, with its count and whether it wa
   expect(last.seen).toEqual([expect.stringMatching(/^.{8}!2$/), expect.stringMatching(/^.{8}$/)]);
 });
 
-test("calls that a session has stored as objects keep their counts", () => {
-  // The beginnings of the hashes of READ and EDIT.
-  const stored = [
-    { key: "9xl7PRgHbX9v7ci/", count: 4, isChange: false },
-    { key: "zqQ4W9iAPe8CiNXV", count: 2, isChange: true },
-  ];
-  const guard = { ...FRESH_GUARD, seen: stored };
-  expect(noteCall(guard, READ).stop).toBe("read_file was called 5 times with the same result");
-  expect(noteCall(guard, EDIT)).toMatchObject({
-    warning: expect.stringContaining("call 3"),
-    guard: { seen: [expect.stringMatching(/!3$/)] },
-  });
-});
-
 test("questions to a person are counted for one request, whatever lies between them", () => {
   const questions = Array.from({ length: 12 }, (_, at): FinishedCall[] => [
     { ...READ, name: "ask_user", input: { question: String(at) }, asksPerson: true },

@@ -14,11 +14,8 @@ export interface GuardState {
   readonly invalid: number;
   /** Questions to a person. */
   readonly asked: number;
-  /**
-   * Calls with their results: the beginning of the hash, `!` for a change, and how often it came, above 1.
-   * Sessions have stored them as objects, too.
-   */
-  readonly seen: readonly (string | SeenCall)[];
+  /** Calls with their results: the beginning of the hash, `!` for a change, and how often it came, above 1. */
+  readonly seen: readonly string[];
 }
 
 interface SeenCall {
@@ -74,7 +71,7 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
   // itself.
   const others = known.filter((seen) => seen.key !== key && (!call.isChange || seen.isChange));
   const seen = [...others, { key, count, isChange: call.isChange }].slice(-GUARD_LIMITS.seen).map(storedSeen);
-  const asked = (guard.asked ?? 0) + (call.asksPerson === true ? 1 : 0);
+  const asked = guard.asked + (call.asksPerson === true ? 1 : 0);
   const next = { invalid: 0, seen, asked };
   if (call.asksPerson === true && asked >= GUARD_LIMITS.asked)
     return { guard: next, stop: `it has asked for help ${asked} times for this request` };
@@ -91,8 +88,7 @@ function storedSeen({ key, count, isChange }: SeenCall): string {
   return `${key}${isChange ? "!" : ""}${count === 1 ? "" : count}`;
 }
 
-function readSeen(stored: string | SeenCall): SeenCall {
-  if (typeof stored !== "string") return { ...stored, key: stored.key.slice(0, KEY_CHARS) };
+function readSeen(stored: string): SeenCall {
   const [key, rest] = [stored.slice(0, KEY_CHARS), stored.slice(KEY_CHARS)];
   const isChange = rest.startsWith("!");
   return { key, isChange, count: Number(rest.slice(isChange ? 1 : 0) || 1) };
