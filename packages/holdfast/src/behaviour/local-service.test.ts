@@ -75,6 +75,14 @@ test.skipIf(process.platform !== "linux")(
     const missing = await project.finish(["local", "enable", "--agents", "none.ts"], { env });
     expect(missing.code).not.toBe(0);
     expect(calls()).toHaveLength(1);
+    // A second one that is refused leaves the first one.
+    systemctl("exit 0");
+    const enable = (grace: string) =>
+      project.finish(["local", "enable", "--agents", "agents.ts", "--grace", grace], { env });
+    expect((await enable("5s")).code).toBe(0);
+    systemctl('echo "Failed to connect to bus" >&2; exit 1');
+    expect((await enable("9s")).code).toBe(7);
+    expect(readFileSync(unit(), "utf8")).toContain('"--grace" "5s"');
   },
 );
 
@@ -145,6 +153,16 @@ test.skipIf(process.platform !== "linux")(
     const missing = await project.finish([...words, "--token-file", "none"], { env });
     expectError(missing, 2, "E_FILE_NOT_FOUND", [project.path("none")]);
     expect((await project.finish([...words, "--name", "a b"], { env })).code).toBe(2);
+    // It would fail in its log alone.
+    for (const wrong of [
+      ["--max-runs", "0"],
+      ["--health-port", "x"],
+      ["--label", "gpu"],
+    ])
+      expect((await project.finish([...words, ...wrong], { env })).code, wrong.join(" ")).toBe(2);
+    writeFileSync(project.path("policy.json"), "{");
+    const policy = await project.finish([...words, "--policy", "policy.json"], { env });
+    expectError(policy, 3, "E_CONFIG_INVALID", ["the policy lies in the project"]);
     expect(existsSync(project.path("calls"))).toBe(false);
   },
 );

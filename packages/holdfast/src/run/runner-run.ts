@@ -39,6 +39,7 @@ import { catalogueOf, coordinatorEnvironments, withPushedSecrets } from "./runne
 import { loadAgents, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { withLogTimes } from "./log-times.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
+import { readRunnerNumbers } from "./runner/runner-numbers.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
 import { configFiles, findProject, findTraces } from "@holdfast/place/project";
 import { watchImports } from "../stack/process/imported-files.ts";
@@ -254,12 +255,13 @@ export async function runnerOptions(
     imported: () => supervised?.report({ type: "files", files: [...settings, ...imported()] }),
   });
   const { agents, tasks } = code;
-  const wantedRuns = isForTrials ? 1 : numberOf(args, "max-runs", 1);
+  const numbers = readRunnerNumbers(args);
+  const wantedRuns = isForTrials ? 1 : numbers.maxRuns;
   const { concurrency = Infinity } = policy;
   const maxRuns = concurrency === Infinity ? wantedRuns : Math.min(wantedRuns ?? MAX_RUNS, concurrency);
   if (wantedRuns !== undefined && wantedRuns !== maxRuns)
     io.note(`${io.notes.symbols.warn} --max-runs is lowered to ${maxRuns}, the policy's concurrency`);
-  const healthPort = isForTrials ? undefined : numberOf(args, "health-port", 0, 65_535);
+  const healthPort = isForTrials ? undefined : numbers.healthPort;
   const grace = args.text("grace");
   const named = args.text("name");
   const name = isForTrials ? `${named ?? hostname()} (trials)` : named;
@@ -421,23 +423,6 @@ async function givenToken(args: Arguments, io: Io): Promise<string | undefined> 
       },
     );
   }
-}
-
-function numberOf(
-  args: Arguments,
-  name: string,
-  min: number,
-  max = Number.MAX_SAFE_INTEGER,
-): number | undefined {
-  const text = args.text(name);
-  if (text === undefined) return undefined;
-  const number = Number(text);
-  if (/^\d+$/.test(text) && number >= min && number <= max) return number;
-  throw new UsageError(`--${name} is not ${text}`, {
-    at: `--${name}`,
-    expected:
-      max === Number.MAX_SAFE_INTEGER ? `a whole number, at least ${min}` : `one from ${min} to ${max}`,
-  });
 }
 
 function nonEmpty(text: string | undefined): string | undefined {

@@ -2,19 +2,22 @@
 // their names.
 //
 //   - The token is in a file that only its user reads. The unit has the path of the file, and no token.
-//   - The address, the token and the files are checked before anything is written. The service says what else is
-//     wrong in its log.
+//   - The address, the token, the files, the policy, labels and numbers are checked before anything is written.
+//     The service says what else is wrong in its log.
 
 import { HoldfastError, NotFoundError, STOP_GRACE_MS, UsageError } from "@holdfast/core";
 import { checkToken } from "@holdfast/place/coordinator-access";
 import { findFleetMode } from "@holdfast/place/mode";
 import { readBounded } from "@holdfast/place/settings/config";
+import { readRunnerPolicy } from "@holdfast/place/settings/runner-policy-file";
 import { graceOf, refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Io, Options } from "@holdfast/terminal/frame/command";
 import { checkFile, lookAtPath } from "@holdfast/terminal/frame/given-file";
+import { readLabels } from "@holdfast/terminal/frame/labels";
 import { resolve } from "node:path";
 import { namedAgents } from "../../agents/served/named-agents.ts";
 import { coordinatorUrls, workspaceOf } from "../runner-run.ts";
+import { readRunnerNumbers } from "./runner-numbers.ts";
 import { disableService, enableService, type ServiceName } from "../../stack/service/user-service.ts";
 
 /** Not standard input, and not what only another process gives. */
@@ -56,6 +59,9 @@ export async function enableRunner(args: Arguments, options: Options, io: Io): P
   const workspace = workspaceOf(args, io);
   await namedAgents(args, workspace, io);
   for (const file of args.texts("tasks")) checkFile(resolve(io.cwd, file));
+  readRunnerPolicy(args, io, workspace);
+  readLabels(args, "label");
+  readRunnerNumbers(args);
   const tokenFile = checkTokenFile(args, io);
   const others = serviceOptions(options).filter(
     (name) => !["coordinator", "project", "token-file"].includes(name) && args.has(name),

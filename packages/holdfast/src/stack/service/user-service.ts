@@ -2,9 +2,9 @@
 // login and starts again when it ends. On Linux it is a unit of systemd, on macOS an agent of launchd.
 //
 //   - A service has no variables of a terminal. Keys that are nowhere else are named before it is started.
-//   - A service that the system does not take leaves no file.
+//   - A service that the system does not take leaves no file, and one that was there before as it was.
 
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { keyVariables, makePrivateFolder, replacePrivate, tryProgram } from "@holdfast/system";
@@ -50,6 +50,8 @@ export interface Service extends ServiceName {
 interface Unit {
   readonly path: string;
   readonly text: (service: Service, io: Io) => string;
+  /** Commands that make room for another text of a service that is there. They may fail. */
+  readonly before: readonly (readonly string[])[];
   /** Commands that start it now and at each login, and that end it. */
   readonly on: readonly (readonly string[])[];
   readonly off: readonly (readonly string[])[];
@@ -63,14 +65,18 @@ export function isService(name: ServiceName, io: Io): boolean {
 
 /** @returns the exit code. */
 export async function enableService(service: Service, io: Io): Promise<number> {
-  const { path, text, on, note } = unitOf(service, io);
+  const { path, text, before, on, note } = unitOf(service, io);
   for (const line of await unreadableKeys(io)) io.note(`${io.notes.symbols.warn} ${line}`);
   makePrivateFolder(dirname(path));
+  const former = existsSync(path) ? readFileSync(path, "utf8") : undefined;
+  // A service that is only a file is none to end.
+  if (former !== undefined) for (const [program = "", ...args] of before) await call(program, args, io);
   replacePrivate(path, text(service, io));
   try {
     for (const command of on) await callSystem(command, service, io);
   } catch (error) {
-    rmSync(path, { force: true });
+    if (former === undefined) rmSync(path, { force: true });
+    else replacePrivate(path, former);
     throw error;
   }
   io.result({ status: "enabled", file: path }, "");
@@ -113,6 +119,7 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
       return {
         path: join(env["XDG_CONFIG_HOME"] ?? join(home, ".config"), "systemd/user", `${name}.service`),
         text: unitText,
+        before: [],
         on: [
           ["systemctl", "--user", "daemon-reload"],
           ["systemctl", "--user", "enable", `${name}.service`],
@@ -125,11 +132,13 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
       const label = labelOf(name);
       const path = join(home, "Library/LaunchAgents", `${label}.plist`);
       const domain = `gui/${process.getuid?.() ?? 0}`;
+      const off = [["launchctl", "bootout", `${domain}/${label}`]];
       return {
         path,
         text: plistText,
+        before: off, // launchd refuses a second service with the same label.
         on: [["launchctl", "bootstrap", domain, path]],
-        off: [["launchctl", "bootout", `${domain}/${label}`]],
+        off,
         note: "it starts when you log in",
       };
     }
@@ -223,13 +232,17 @@ ${strings(commandOf(service))}  </array>
 `;
 }
 
+function call(program: string, args: readonly string[], { env }: Io): ReturnType<typeof tryProgram> {
+  return tryProgram(program, args, { ms: CALL_MS, env });
+}
+
 /** @throws HoldfastError `unavailable` when the system does not do it. */
 async function callSystem(
   [program = "", ...args]: readonly string[],
   { otherwise }: ServiceName,
   io: Io,
 ): Promise<void> {
-  const end = await tryProgram(program, args, { ms: CALL_MS, env: io.env });
+  const end = await call(program, args, io);
   if (end.status === "done") return;
   throw new HoldfastError("unavailable", `${program} ${args.join(" ")} did not succeed`, {
     got: end.status === "failed" ? end.reason : `there is no program ${program}`,
