@@ -14,6 +14,7 @@ function session(sessionId: string, agent: string, more: Partial<FinalSession> =
     isChild: false,
     status: "completed",
     pauseReason: undefined,
+    error: undefined,
     waits: [],
     output: undefined,
     input: {},

@@ -263,6 +263,7 @@ function unexpected({
   agent,
   status,
   pauseReason,
+  error,
   waits,
   output,
   input,
@@ -274,7 +275,7 @@ function unexpected({
   if (isQueuedTaskAgent(agent)) return TERMINAL.has(status) ? undefined : `is ${status}`;
   if (isChild && status === "cancelled") return undefined; // Its parent was.
   if (status !== "completed")
-    return `is ${status}${pauseReason === undefined ? "" : ` (${pauseReason})`}, waiting for ${waits.join(", ") || "nothing"}`;
+    return `is ${status} (${pauseReason ?? error ?? "no error"}), waiting for ${waits.join(", ") || "nothing"}`;
   const wanted = wantedOutput(agent, input as { readonly count?: number; readonly takesMs?: number });
   if (wanted === undefined || wanted.some((one) => JSON.stringify(one) === JSON.stringify(output)))
     return undefined;

@@ -112,7 +112,7 @@ function tasksOf(records: readonly JournalRecord[]): TasksOf {
 }
 
 export function finalOf(session: Session, records: readonly JournalRecord[] | undefined): FinalSession {
-  const { sessionId, agent, status, pauseReason, waits, output, nextSeq, parent } = session;
+  const { sessionId, agent, status, pauseReason, error, waits, output, nextSeq, parent } = session;
   const input = session.input === undefined ? undefined : (JSON.parse(session.input) as unknown);
   return {
     sessionId,
@@ -121,6 +121,7 @@ export function finalOf(session: Session, records: readonly JournalRecord[] | un
     isChild: parent !== undefined,
     status,
     pauseReason,
+    error: error?.message,
     waits: waits.map((wait) => ("name" in wait ? `${wait.type} ${wait.name}` : wait.type)),
     output: output === undefined ? undefined : (JSON.parse(output) as unknown),
     input,

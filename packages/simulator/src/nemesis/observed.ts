@@ -109,6 +109,8 @@ export interface FinalSession {
   readonly isChild: boolean;
   readonly status: string;
   readonly pauseReason: string | undefined;
+  /** The message of its error. */
+  readonly error: string | undefined;
   readonly waits: readonly string[];
   readonly output: unknown;
   readonly input: unknown;
