@@ -26,8 +26,8 @@ import { start } from "../run/starting/start.ts";
 import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { entryText, roleText } from "@holdfast/terminal/view/event-line";
 import { programOf } from "@holdfast/machine/agent-source";
-import { ChatCommands, ProgramCommands, type LineCommands } from "./chat-commands.ts";
-import { ChatTalk, type Said } from "./chat-talk.ts";
+import { ChatCommands } from "./chat-commands.ts";
+import { ChatTalk } from "./chat-talk.ts";
 
 /** @returns the exit code. */
 export async function startChat(args: Arguments, io: Io): Promise<number> {
@@ -45,31 +45,23 @@ export async function startChat(args: Arguments, io: Io): Promise<number> {
   }
   const insteadOfChat = io.call(`run ${quoted(path ?? "")}`);
   const loaded = await loadStarted(path ?? "", args, { ...call, insteadOfChat }, io);
-  const { source } = loaded;
-  const commands = commandsFor(source.kind === "program" ? source.name : undefined, io);
-  const planOf = ({ text: said, isCommand }: Said) =>
-    planStart(args, {
-      ...call,
-      text: said,
-      input: isCommand ? { text: said, command: true } : said,
-      loaded,
-      found: null,
-      database,
-    });
+  const commands = commandsFor(loaded.source.kind === "program", io);
+  const planOf = (said: string) =>
+    planStart(args, { ...call, text: said, input: said, loaded, found: null, database });
   // All that can be refused is refused before a person types.
-  const asked = { text: text ?? "", isCommand: false };
-  const { start: begun } = planOf(asked);
+  const { start: begun } = planOf(text ?? "");
   if (text !== undefined) await checkText(loaded.agent, begun.input);
   const secrets = await secretsFor({ agents: [loaded.agent] }, args, io);
   const chat = new ChatTalk(io, sessionId, text === undefined ? undefined : [], commands);
-  const said = text === undefined ? await chat.first() : asked;
+  const said = text ?? (await chat.first());
   if (said !== undefined) return start(planOf(said), args, io, { secrets, chat });
   await chat.close();
   return 0;
 }
 
-function commandsFor(program: string | undefined, io: Io): LineCommands {
-  return program === undefined ? new ChatCommands(io) : new ProgramCommands(program);
+/** @param isExternal the agent is a program, which has commands of its own. */
+function commandsFor(isExternal: boolean, io: Io): ChatCommands | undefined {
+  return isExternal ? undefined : new ChatCommands(io);
 }
 
 async function continueChat(session: Session, database: Database, args: Arguments, io: Io): Promise<number> {
@@ -91,7 +83,7 @@ async function continueChat(session: Session, database: Database, args: Argument
     io,
     sessionId,
     text === undefined ? [] : [text],
-    commandsFor(programOf(ref.file), io),
+    commandsFor(programOf(ref.file) !== undefined, io),
   );
   const begin = (runtime: Runtime): Promise<SessionHandle | undefined> =>
     agent === undefined ? Promise.resolve(undefined) : runtime.resume(sessionId);

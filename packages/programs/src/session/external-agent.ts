@@ -146,7 +146,6 @@ function inputOf(
 ): StandardSchemaV1<unknown, unknown> {
   const text = z.string().trim().min(1);
   const options = {
-    command: z.boolean().optional(),
     conversation: z.boolean().optional(),
     ...(place === undefined
       ? {}

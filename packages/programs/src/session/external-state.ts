@@ -18,8 +18,6 @@ export interface ExternalState {
   readonly request: string;
   /** The prompt of the next turn: the request, or the request to continue. */
   readonly prompt: string;
-  /** The present request is a command of the program. */
-  readonly isCommand?: true;
   /** The fields of the present request. Absent for a text. */
   readonly parameters?: Fields;
   /** The number of turns that have begun. */

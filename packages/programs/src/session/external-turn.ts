@@ -126,7 +126,6 @@ export class ExternalAgentTurn {
         owner: this.#ctx.sessionId,
         request: input.text,
         prompt: input.text,
-        ...(input.command === true ? { isCommand: true } : {}),
         ...(parameters && { parameters }),
         isConversation: input.conversation === true || isLasting,
         rules,
@@ -173,8 +172,6 @@ export class ExternalAgentTurn {
         boundId,
         mode: mode === "resume" && this.#state.isInOrder === true ? "sendMessage" : mode,
         prompt,
-        // A text that continues a request which was cut off is none.
-        ...(this.#state.isCommand === true && prompt === this.#state.request ? { isCommand: true } : {}),
         ...(parameters && { parameters }),
         turn,
         keepAliveMs,

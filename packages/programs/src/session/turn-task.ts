@@ -60,12 +60,14 @@ import { checkBeforeTurn, takeReceipt, type CheckedTurn, type ReceiptPlace } fro
 import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
 import { TurnEvents } from "./turn-reports.ts";
 
-export interface TurnRequest extends Pick<
-  ExternalTurn,
-  "intent" | "boundId" | "prompt" | "isCommand" | "parameters"
-> {
+export interface TurnRequest {
+  readonly intent: ExternalIntent;
+  readonly boundId: string | null;
   /** The member of the port that begins the turn. */
   readonly mode: "start" | "sendMessage" | "resume";
+  readonly prompt: string;
+  /** The fields of the request, for an agent that takes more than a text. */
+  readonly parameters?: Fields;
   /** The number of the turn, from 1. */
   readonly turn: number;
   readonly keepAliveMs: number;
@@ -355,7 +357,7 @@ async function openParts(
 
 function startAgent(
   protocol: ExternalAgentProtocol,
-  { intent, boundId, mode, prompt, isCommand, parameters, costMicroUsdLeft }: TurnRequest,
+  { intent, boundId, mode, prompt, parameters, costMicroUsdLeft }: TurnRequest,
   { connections: { wayBack, gateway }, enclose, lines, keepMs, close }: TurnParts,
   own: Pick<ExternalTurn, "task" | "stored">,
 ): Promise<ExternalAgent> {
@@ -366,7 +368,7 @@ function startAgent(
     ...own,
     tag: tagOf(intent),
     wayBack,
-    ...defined({ isCommand, parameters }),
+    ...defined({ parameters }),
     ...(costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft }),
     ...(lines && { onLine: (line: string) => lines.add(line) }),
     ...(enclose && { enclose }),

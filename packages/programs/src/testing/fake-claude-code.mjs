@@ -353,8 +353,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     return assistant({ type: "text", text: `You say: ${prompt}` });
   }
   running = true;
-  // It reads commands where a person has typed the message.
-  void work(message.client_composed === false ? `command ${prompt}` : prompt);
+  void work(prompt);
 });
 
 async function work(prompt) {

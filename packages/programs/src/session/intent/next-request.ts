@@ -52,10 +52,9 @@ export async function awaitRequest(ctx: Context, state: ExternalState, parts: Re
     const next = await nextRequest(ctx, isPatient ? {} : { timeoutMs: Math.max(1, endsAt - ctx.now()) });
     if (next.type === "nothing") return { done: parts.output({ text, ...defined({ data }) }) };
     if (next.type === "callback") continue;
-    if (protocol.readRequest === undefined || !("given" in next))
-      return begin(ctx, state, next.content, { isCommand: next.isCommand });
+    if (protocol.readRequest === undefined || !("given" in next)) return begin(ctx, state, next.content);
     const request = protocol.readRequest(next.given);
-    if (request !== undefined) return begin(ctx, state, request.text, { parameters: request.parameters });
+    if (request !== undefined) return begin(ctx, state, request.text, request.parameters);
     ctx.appendEntry({ role: "system", content: "a next_input without a prompt was ignored" });
   }
 }
@@ -63,25 +62,20 @@ export async function awaitRequest(ctx: Context, state: ExternalState, parts: Re
 /** The session begins with its next request. */
 function begin(
   ctx: Context,
-  { parameters: _earlier, isCommand: _before, ...state }: ExternalState,
+  { parameters: _earlier, ...state }: ExternalState,
   content: string | DeliveredMessage,
-  more: { readonly [K in "parameters" | "isCommand"]?: ExternalState[K] | undefined } = {},
+  parameters?: ExternalState["parameters"],
 ): Turn {
   const text = requestText(content);
   while (ctx.hasSignal(INTERRUPT)) ctx.takeSignal(INTERRUPT); // They were for the turn before.
   ctx.appendEntry({ role: "user", content });
   const begun = { ...state, isWaiting: false, request: text, prompt: text, unread: [], doneCalls: [] };
-  return { state: { ...begun, ...defined(more) } };
+  return { state: { ...begun, ...(parameters && { parameters }) } };
 }
 
 /** The next step of a conversation. */
 type Next =
-  | {
-      readonly type: "request";
-      readonly content: string | DeliveredMessage;
-      readonly given?: unknown;
-      readonly isCommand?: true | undefined;
-    }
+  | { readonly type: "request"; readonly content: string | DeliveredMessage; readonly given?: unknown }
   /** A session that it has started has ended, and calls back. The signal is not taken. */
   | { readonly type: "callback" }
   /** No request came in time. */
@@ -110,14 +104,8 @@ async function nextRequest(
   const { key, value }: { readonly key: string; readonly value: unknown } = first;
   if (key === CHILD_ENDED) return { type: "callback" };
   if (key === NEXT_INPUT) {
-    const { text, command } = readInput(value);
-    const isCommand = command === true ? true : undefined;
-    return {
-      type: "request",
-      content: isQueued(value) ? queuedMessage(text) : text,
-      given: value,
-      isCommand,
-    };
+    const { text } = readInput(value);
+    return { type: "request", content: isQueued(value) ? queuedMessage(text) : text, given: value };
   }
   const payload = ctx.takeSignal(key);
   const content = key === FOLLOW_UP ? readInput(payload).text : feedbackText(key, payload);

@@ -4,8 +4,6 @@ import type { AgentRecord } from "@holdfast/agents";
 
 export interface TurnInput {
   readonly text: string;
-  /** The text is a command of the program (`/name …`), which a person has typed. */
-  readonly command?: boolean;
   readonly conversation?: boolean;
   readonly model?: string;
   readonly permissionMode?: string;
