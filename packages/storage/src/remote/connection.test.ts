@@ -71,6 +71,44 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     expect(again.counts.get("Load")).toBe(1);
   });
 
+  test("a wrong one of several addresses is no refusal, and wrong ones alone are", async () => {
+    const foreign = await serveForeign(404);
+    const { server: good, storage: only, memory: _ } = await open(httpVersion);
+    await only.commit([creating("s")], 1);
+    const storage = openRemoteStorage({ url: [foreign, good.url], token: TOKEN, httpVersion });
+    const wrong = openRemoteStorage({ url: [foreign, foreign], token: TOKEN, httpVersion });
+    closers.push(
+      () => storage.close(),
+      () => wrong.close(),
+    );
+    await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: foreign });
+    expect((await storage.load("s"))?.session.sessionId).toBe("s");
+    await expect(wrong.load("s")).rejects.toMatchObject({ code: "storage_unavailable" });
+    await expect(wrong.load("s")).rejects.toMatchObject({ code: "not_a_coordinator" });
+  });
+
+  test("a stream of a coordinator that is gone moves no call away from the next one", async () => {
+    const { server: first, memory } = await open(httpVersion);
+    const second = await serveStorage(memory, { httpVersion });
+    const storage = openRemoteStorage({ url: [first.url, second.url], token: TOKEN, httpVersion });
+    closers.push(second.close, () => storage.close());
+    await storage.commit([creating("s")], 1);
+    const arrived = vi.fn();
+    const stop = storage.subscribe(arrived);
+    let n = 0;
+    await vi.waitFor(async () => {
+      await memory.commit([signalling("s", `sig-${n++}`)], 2);
+      expect(arrived).toHaveBeenCalled();
+    }, PATIENCE);
+    await first.close();
+    await storage.load("s").catch(() => {});
+    for (let i = 0; i < 20; i++) {
+      expect((await storage.load("s"))?.session.sessionId).toBe("s");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    stop();
+  });
+
   test("remote-storage-4: a read with patience waits for a coordinator that is away, and says so once", async () => {
     const { server, memory } = await open(httpVersion);
     const onWait = vi.fn();
@@ -231,6 +269,18 @@ test("a thread renews at the next of several coordinators when one is away", asy
   expect(second.counts.get("Renew")).toBe(1);
 });
 
+test("a thread takes no refusal from something that is no coordinator", async () => {
+  const foreign = await serveForeign(404);
+  const { server, storage: only } = await open("1.1");
+  await only.commit([creating("s")], 1);
+  await only.claim({ sessionId: "s", owner: "me", now: 1, leaseMs: 1_000 });
+  const { renew } = (await import("./renew-in-thread.ts")) as { renew: RenewInThread };
+  const { signal } = new AbortController();
+  const renewal = { owner: "me", sessionIds: ["s"], leaseMs: 5_000, blockedBy: "a step", signal };
+  expect(await renew({ urls: [foreign, server.url], token: TOKEN }, renewal)).toBe(true);
+  await expect(renew({ urls: [foreign], token: TOKEN }, renewal)).rejects.toThrow("HTTP 404");
+});
+
 test("a list of coordinators without one is refused", () => {
   expect(() => new CoordinatorConnection({ url: [], token: TOKEN })).toThrow("URL is missing");
 });
@@ -241,6 +291,14 @@ async function open(httpVersion: (typeof HTTP)[number]) {
   const storage = openRemoteStorage({ url: server.url, token: TOKEN, httpVersion });
   closers.push(server.close, () => storage.close());
   return { memory, server, storage };
+}
+
+/** Answers each request with this status, in no words of ours. */
+async function serveForeign(status: number): Promise<string> {
+  const server = createHttpServer((_, response) => response.writeHead(status).end("not here"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closers.push(async () => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Takes connections and requests, and says nothing. */

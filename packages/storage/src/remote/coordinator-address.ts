@@ -1,6 +1,7 @@
 // `openAddress`: the HTTP connection of a process to one address of a coordinator. It puts the token on every
 // call. Nothing is sent before the first one.
 
+import type { HoldfastError } from "@holdfast/core";
 import { DEPLOYMENT_HEADER } from "@holdfast/proto";
 import { ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
@@ -19,9 +20,25 @@ const MEMORY_MB = 1_000;
 const PING_MS = 10_000;
 const PING_TIMEOUT_MS = 5_000;
 
+/** Of a session that a time-out has ended, Node reports the error once more, when nobody listens any longer. */
+function withErrorListener(sessions: Http2SessionManager): void {
+  const guarded = new WeakSet<object>();
+  const request = sessions.request.bind(sessions);
+  sessions.request = async (...asked) => {
+    const stream = await request(...asked);
+    const { session } = stream;
+    if (session !== undefined && !guarded.has(session)) guarded.add(session.on("error", () => {}));
+    return stream;
+  };
+}
+
 export interface CoordinatorAddress {
   /** Without a slash at its end. */
   readonly url: string;
+  /** Something answered there in our protocol. */
+  speaks: boolean;
+  /** Its last answer was that of no coordinator, or of one that refuses this connection. */
+  problem: HoldfastError | undefined;
   readonly transport: Transport;
   close(): void;
 }
@@ -56,13 +73,15 @@ export function openAddress(
     defaultTimeoutMs: timeoutMs,
     acceptCompression: [],
   };
+  const fresh = { speaks: false, problem: undefined };
   if (httpVersion === "1.1") {
     const agent = new (protocol === "https:" ? HttpsAgent : HttpAgent)({ keepAlive: true });
     const transport = createConnectTransport({ ...common, httpVersion, nodeOptions: { agent } });
-    return { url, transport, close: () => agent.destroy() };
+    return { ...fresh, url, transport, close: () => agent.destroy() };
   }
   const pings = { pingIntervalMs: PING_MS, pingTimeoutMs: PING_TIMEOUT_MS };
   const sessions = new Http2SessionManager(url, pings, { maxSessionMemory: MEMORY_MB });
+  withErrorListener(sessions);
   const transport = unaryTransport({
     sessions,
     basePath: pathname.replace(/\/+$/, ""),
@@ -71,5 +90,5 @@ export function openAddress(
     deployment,
     others: createConnectTransport({ ...common, httpVersion, sessionManager: sessions }),
   });
-  return { url, transport, close: () => sessions.abort() };
+  return { ...fresh, url, transport, close: () => sessions.abort() };
 }

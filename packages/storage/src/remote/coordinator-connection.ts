@@ -19,8 +19,17 @@
 import { ErrorDetailSchema, type ErrorDetail } from "@holdfast/proto";
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Client, type Transport } from "@connectrpc/connect";
-import { type Clock, fromWireError, HoldfastError, UnavailableError, UsageError } from "@holdfast/core";
+import {
+  type Clock,
+  defined,
+  fromWireError,
+  HoldfastError,
+  UnavailableError,
+  UsageError,
+} from "@holdfast/core";
 import { openAddress, type CoordinatorAddress } from "./coordinator-address.ts";
+import type { ThreadCoordinator } from "./renew-in-thread.ts";
+import type { DeploymentOfAll } from "./seen-deployment.ts";
 import { CoordinatorTime } from "./coordinator-time.ts";
 import { isPlainThere, plainThere, otherServerThere, tlsThere } from "./coordinator-probe.ts";
 import { checkUrl } from "./coordinator-url.ts";
@@ -65,8 +74,7 @@ export class CoordinatorConnection {
   readonly #transport: Transport;
   #token: string;
   #isClosed = false;
-  /** Something answered, and so there is no doubt (coordinator-connection-3). */
-  #speaksAsItSays = false;
+  readonly #seen: DeploymentOfAll = {};
 
   /** Nothing is sent yet. @throws UsageError when a URL cannot be used. */
   constructor({
@@ -81,7 +89,7 @@ export class CoordinatorConnection {
     this.timeoutMs = timeoutMs;
     this.#token = token;
     const authorization = (): string => `Bearer ${this.#token}`;
-    const options = { httpVersion, timeoutMs, authorization, seen: {} };
+    const options = { httpVersion, timeoutMs, authorization, seen: this.#seen };
     this.#addresses = urlsOf(url).map((each) => openAddress(checkUrl(each, insecure), options));
     this.#address = this.#addresses[0]!;
     this.url = this.#address.url;
@@ -90,7 +98,11 @@ export class CoordinatorConnection {
         ? this.#address.transport
         : {
             unary: (...asked) => this.#atAddress((transport) => transport.unary(...asked)),
-            stream: (...asked) => this.#atAddress((transport) => transport.stream(...asked)),
+            stream: async (...asked) => {
+              const address = this.#address;
+              const response = await this.#atAddress((transport) => transport.stream(...asked), address);
+              return { ...response, message: this.#notingErrors(response.message, address) };
+            },
           };
   }
 
@@ -103,10 +115,11 @@ export class CoordinatorConnection {
     this.#token = token;
   }
 
-  /** The addresses, the one that is asked first, and the token, for a thread of this process. */
-  get forThread(): { readonly urls: readonly string[]; readonly token: string } {
+  /** The addresses, the one that is asked first, for a thread of this process. */
+  get forThread(): ThreadCoordinator {
     const others = this.#addresses.filter((address) => address !== this.#address);
-    return { urls: [this.#address, ...others].map(({ url }) => url), token: this.#token };
+    const urls = [this.#address, ...others].map(({ url }) => url);
+    return { urls, token: this.#token, ...defined({ deployment: this.#seen.id }) };
   }
 
   /** @throws HoldfastError whatever goes wrong. */
@@ -114,7 +127,7 @@ export class CoordinatorConnection {
     if (this.#isClosed) throw closed(this.url); // Once closed, nothing that is asked opens it again.
     try {
       const answer = await call();
-      this.#speaksAsItSays = true;
+      if (this.#addresses.length === 1) this.#address.speaks = true;
       return answer;
     } catch (thrown) {
       throw await this.explained(thrown);
@@ -123,28 +136,58 @@ export class CoordinatorConnection {
 
   /** A thrown error as ours; for a call that was cut off, with the reason (coordinator-connection-3). */
   async explained(thrown: unknown): Promise<HoldfastError> {
-    const address = this.#failedAt.get(thrown as Error) ?? this.#address;
-    const error = await this.#reasonOf(thrown, address.url);
-    if (isAway(thrown, error)) this.#leave(address);
-    return error;
+    const asked = this.#failedAt.get(thrown as Error);
+    const address = asked ?? this.#address;
+    const error = await this.#reasonOf(thrown, address);
+    if (this.#addresses.length === 1) return error;
+    const isProblem = error.code !== "storage_unavailable" && detailOf(thrown) === undefined;
+    if (isProblem) address.problem = error;
+    if (asked !== undefined && (isProblem || isAway(thrown, error))) this.#leave(address);
+    // A wrong address is no refusal as long as another one may be right.
+    if (!isProblem || this.#addresses.every(({ problem }) => problem !== undefined)) return error;
+    const { message, at, got, fix } = error;
+    return new UnavailableError("storage_unavailable", message, {
+      ...defined({ at, got, fix }),
+      cause: error,
+    });
   }
 
-  async #reasonOf(thrown: unknown, url: string): Promise<HoldfastError> {
-    const error = this.#toOurs(thrown, url);
-    if (this.#speaksAsItSays) return error;
+  async #reasonOf(thrown: unknown, address: CoordinatorAddress): Promise<HoldfastError> {
+    const error = this.#toOurs(thrown, address);
+    if (address.speaks) return error;
+    const { url } = address;
     if (error.code === "storage_unavailable")
       return (await tlsThere(url)) ?? (await otherServerThere(url)) ?? error;
     return error.code === "version_unsupported" ? ((await otherServerThere(url)) ?? error) : error;
   }
 
-  async #atAddress<T>(call: (transport: Transport) => Promise<T>): Promise<T> {
-    const address = this.#address;
+  async #atAddress<T>(
+    call: (transport: Transport) => Promise<T>,
+    address: CoordinatorAddress = this.#address,
+  ): Promise<T> {
     try {
-      return await call(address.transport);
+      const answer = await call(address.transport);
+      address.speaks = true;
+      address.problem = undefined;
+      return answer;
     } catch (thrown) {
-      if (thrown instanceof Error) this.#failedAt.set(thrown, address);
+      this.#note(thrown, address);
       throw thrown;
     }
+  }
+
+  /** A stream that breaks later has been asked of the same address. */
+  async *#notingErrors<T>(messages: AsyncIterable<T>, address: CoordinatorAddress): AsyncGenerator<T> {
+    try {
+      yield* messages;
+    } catch (thrown) {
+      this.#note(thrown, address);
+      throw thrown;
+    }
+  }
+
+  #note(thrown: unknown, address: CoordinatorAddress): void {
+    if (thrown instanceof Error) this.#failedAt.set(thrown, address);
   }
 
   /** Several calls may fail at one address. The first of them moves on. */
@@ -154,14 +197,15 @@ export class CoordinatorConnection {
     this.#address = this.#addresses[next]!;
   }
 
-  #toOurs(thrown: unknown, url: string): HoldfastError {
+  #toOurs(thrown: unknown, address: CoordinatorAddress): HoldfastError {
+    const { url } = address;
     const error = ConnectError.from(thrown);
     const ours = [thrown, error.cause].find(isUnavailable);
     if (ours !== undefined) return ours;
-    const detail = error.findDetails(ErrorDetailSchema)[0];
-    const isKnown = this.#speaksAsItSays;
+    const detail = detailOf(error);
+    const isKnown = address.speaks;
     if (detail !== undefined) {
-      this.#speaksAsItSays = true;
+      address.speaks = true;
       if (detail.code !== "not_implemented") return answered(error, detail);
     }
     if (!isKnown && isPlainThere(url, error.rawMessage)) return plainThere(url);
@@ -219,8 +263,13 @@ function urlsOf(url: string | readonly string[]): readonly string[] {
 function isAway(thrown: unknown, { code }: HoldfastError): boolean {
   if (code !== "storage_unavailable") return false;
   const error = ConnectError.from(thrown);
-  const detail = error.findDetails(ErrorDetailSchema)[0];
-  return error.code !== Code.Canceled && (detail === undefined || detail.code === "unavailable");
+  const detail = detailOf(error);
+  if (detail !== undefined) return detail.code === "unavailable";
+  return error.code !== Code.Canceled && error.code !== Code.ResourceExhausted;
+}
+
+function detailOf(thrown: unknown): ErrorDetail | undefined {
+  return ConnectError.from(thrown).findDetails(ErrorDetailSchema)[0];
 }
 
 function isUnavailable(thrown: unknown): thrown is HoldfastError {
