@@ -3,8 +3,7 @@
 //
 //   - A row's text has its fields in one order, however its storage orders them.
 //   - Old rows may be removed from the beginning (ST59). The row that records it has the link to the first row
-//     that is left. `AuditWalk` meets that row later, and checks the first one then. The same holds for rows
-//     that are removed while it reads.
+//     that is left. `AuditWalk` meets that row later, and checks the first one then.
 //   - Rows that were cut off at the end are noticed only by an operator who kept the last hash elsewhere.
 
 import type { Audit, AuditRow } from "./audit.ts";
@@ -29,8 +28,6 @@ interface BrokenAudit {
 }
 
 const TRIM = "audit.trim";
-/** The most gaps that wait for the row that explains them. */
-const GAPS_MAX = 100;
 
 /** Why some storage could not keep this audit to the byte, or `undefined`. */
 export function findAuditProblem(audit: Audit): string | undefined {
@@ -82,17 +79,17 @@ export function verifyAudit(rows: readonly AuditRow[], hash: Hash, from?: AuditL
   const walk = new AuditWalk(hash, from);
   for (const row of rows) {
     const broken = walk.add(row);
-    if (broken !== undefined) return walk.end()[0] ?? broken;
+    if (broken !== undefined) return broken;
   }
-  return walk.end()[0] ?? { status: "intact", last: walk.last };
+  return walk.end() ?? { status: "intact", last: walk.last };
 }
 
 /** Checks the rows of an audit one after the other, and goes on behind a broken one. */
 export class AuditWalk {
   readonly #hash: Hash;
   #last: AuditLink | undefined;
-  /** Rows behind a gap, until the row that links to them: old rows may be removed while others are read. */
-  #unlinked: readonly Unlinked[] = [];
+  /** The first row, until the row that links to it. */
+  #unlinked: AuditRow | undefined;
 
   constructor(hash: Hash, from?: AuditLink) {
     this.#hash = hash;
@@ -105,47 +102,41 @@ export class AuditWalk {
   }
 
   add(row: AuditRow): BrokenAudit | undefined {
+    const isFirst = this.#last === undefined;
     const { last } = this;
     this.#last = row;
-    if (row.seq > last.seq + 1 && this.#unlinked.length < GAPS_MAX) {
-      this.#unlinked = [...this.#unlinked, { row, last }];
+    if (isFirst && row.seq > 1) {
+      this.#unlinked = row;
       return undefined;
     }
-    return this.#compare(last, row) ?? this.#linkGap(row);
+    const broken = this.#compare(last, row);
+    if (broken !== undefined) return this.end() ?? broken;
+    return this.#linkFirst(row);
   }
 
-  /** To be called behind the last row: the gaps that no row explains. */
-  end(): readonly BrokenAudit[] {
-    const gaps = this.#unlinked.map(({ row, last }) => gapBefore(row, last));
-    this.#unlinked = [];
-    return gaps;
+  /** To be called behind the last row. */
+  end(): BrokenAudit | undefined {
+    const first = this.#unlinked;
+    this.#unlinked = undefined;
+    return first && { status: "broken", seq: first.seq, got: `row ${first.seq}`, expected: "row 1" };
   }
 
-  #linkGap({ action, details }: AuditRow): BrokenAudit | undefined {
-    if (action !== TRIM || details === undefined || this.#unlinked.length === 0) return undefined;
+  #linkFirst({ action, details }: AuditRow): BrokenAudit | undefined {
+    const first = this.#unlinked;
+    if (first === undefined || action !== TRIM || details === undefined) return undefined;
     const { last } = decodeJson(details) as { readonly last: AuditLink };
-    const linked = this.#unlinked.find(({ row }) => row.seq === last.seq + 1);
-    if (linked === undefined) return undefined; // An older removal.
-    this.#unlinked = this.#unlinked.filter((gap) => gap !== linked);
-    return this.#compare(last, linked.row);
+    if (last.seq !== first.seq - 1) return undefined; // An older removal.
+    this.#unlinked = undefined;
+    return this.#compare(last, first);
   }
 
   #compare(last: AuditLink, row: AuditRow): BrokenAudit | undefined {
     const { seq } = row;
-    if (seq !== last.seq + 1) return gapBefore(row, last);
+    if (seq !== last.seq + 1)
+      return { status: "broken", seq, got: `row ${seq}`, expected: `row ${last.seq + 1}` };
     const expected = this.#hash(chained(last, row));
     return row.hash === expected ? undefined : { status: "broken", seq, got: row.hash, expected };
   }
-}
-
-interface Unlinked {
-  readonly row: AuditRow;
-  /** The row before the gap. */
-  readonly last: AuditLink;
-}
-
-function gapBefore({ seq }: AuditRow, last: AuditLink): BrokenAudit {
-  return { status: "broken", seq, got: `row ${seq}`, expected: `row ${last.seq + 1}` };
 }
 
 function chained(last: AuditLink, row: Omit<AuditRow, "hash">): string {

@@ -170,10 +170,10 @@ class Check {
       (last) => this.#db.run(AUDITED, [last?.["seq"] ?? 0]),
       (stored) => this.#addBroken(chain.add(readAudit(stored, this.#at))),
     );
-    for (const broken of chain.end()) this.#addBroken(broken);
+    this.#addBroken(chain.end());
   }
 
-  #addBroken(broken: ReturnType<AuditWalk["add"]>): void {
+  #addBroken(broken: ReturnType<AuditWalk["end"]>): void {
     if (broken === undefined) return;
     const { seq, got, expected } = broken;
     this.findings.add("audit", `row ${seq} does not follow from the one before it: ${got} for ${expected}`);
