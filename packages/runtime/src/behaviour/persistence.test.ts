@@ -594,7 +594,7 @@ describe("a conversation that is shared is seen whole by the child", () => {
     );
     await runtime.resume("below");
     await expect(runtime.handle("below").result()).rejects.toThrow(
-      "the conversation that session above shared is not to be had here",
+      "the conversation that session above shared cannot be read here",
     );
   });
 });

@@ -69,6 +69,8 @@ async function readConversation(
   // The session's first entry follows what is shared. A later root begins a conversation of its own.
   if ((own[0]?.index ?? 0) > 0) return entries;
   const origin = await storage.reader.session(shared.sessionId);
+  // Without a leaf, the other session had said nothing by then.
+  if (origin === undefined && shared.leaf === undefined) return entries;
   if (origin === undefined) throw conversationGone(sessionId, shared.sessionId);
   const { leaf: last = null } = shared;
   const isKept = origin.persistence === undefined || last === null || unstored(origin.sessionId, last);
@@ -83,7 +85,7 @@ async function readConversation(
 }
 
 function conversationNotKept({ sessionId, persistence }: Session): UsageError {
-  return new UsageError(`the conversation that session ${sessionId} shared is not to be had here`, {
+  return new UsageError(`the conversation that session ${sessionId} shared cannot be read here`, {
     got: `a session that is ${persistence ?? "full"}: its conversation is only where it runs, while it does`,
     fix: "call ctx.enablePersistence() in it before it shares its conversation, or share a value: { custom }",
   });
