@@ -76,7 +76,10 @@ export async function enableService(service: Service, io: Io): Promise<number> {
     for (const command of on) await callSystem(command, service, io);
   } catch (error) {
     if (former === undefined) rmSync(path, { force: true });
-    else replacePrivate(path, former);
+    else {
+      replacePrivate(path, former);
+      for (const [program = "", ...args] of on) await call(program, args, io); // With the former text.
+    }
     throw error;
   }
   io.result({ status: "enabled", file: path }, "");
