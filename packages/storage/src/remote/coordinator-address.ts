@@ -20,7 +20,7 @@ const MEMORY_MB = 1_000;
 const PING_MS = 10_000;
 const PING_TIMEOUT_MS = 5_000;
 
-/** Of a session that a time-out has ended, Node reports the error once more, when nobody listens any longer. */
+/** Node reports the error of a session that a time-out has ended once more, when nobody listens any longer. */
 function withErrorListener(sessions: Http2SessionManager): void {
   const guarded = new WeakSet<object>();
   const request = sessions.request.bind(sessions);
