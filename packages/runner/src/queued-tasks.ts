@@ -14,6 +14,8 @@
 //     outcome was committed. If an attempt is abandoned before its start request was answered, the request is
 //     sent again before the cancel. Only an attempt that certainly exists cannot be created by a late
 //     request.
+//   - A process that withdraws an attempt cancels its session and then removes it, and may die in between. The
+//     next process of the asking session takes such an attempt as removed.
 //   - A session that keeps no journal starts over with the same task ids. An attempt with the same request is
 //     found again. An attempt that an earlier life started with another request is cancelled and removed.
 //
@@ -380,6 +382,8 @@ class QueuedAttempt implements RunningAttempt {
 /** Errors that another attempt would end with as well. */
 const FOR_GOOD: ReadonlySet<string | undefined> = new Set(["no_matching_runner", "too_large"]);
 const CANCELLED = { name: "CancelledError", message: "the queued task was cancelled", code: "cancelled" };
+/** The reason of a cancel by the asking session. Stored. */
+const WITHDRAWN = "withdrawn by the session that asked for it";
 const REMOVED = { name: "HoldfastError", message: "the queued task was removed", code: "session_not_found" };
 
 /**
@@ -413,8 +417,14 @@ export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
           const output = answer.output === undefined ? undefined : new TextDecoder().decode(answer.output);
           return { status: "completed", output };
         }
-        const status = answer.status === "cancelled" ? "cancelled" : "failed";
-        return { status, error: answer.error === undefined ? undefined : recordedOf(answer.error) };
+        const error = answer.error === undefined ? undefined : recordedOf(answer.error);
+        if (answer.status !== "cancelled") return { status: "failed", error };
+        if (error === undefined) return { status: "cancelled", error };
+        if (error.message === WITHDRAWN) return { status: "unknown" };
+        return {
+          status: "cancelled",
+          error: { ...CANCELLED, message: `${CANCELLED.message}: ${error.message}` },
+        };
       } catch (error) {
         if (HoldfastError.is(error) && error.code === "session_not_found") return { status: "unknown" };
         throw error;
@@ -422,7 +432,7 @@ export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
     },
 
     async cancel(sessionId) {
-      await connection.ask(() => client.cancel({ sessionId, mode: "hard" }));
+      await connection.ask(() => client.cancel({ sessionId, mode: "hard", reason: WITHDRAWN }));
     },
 
     async remove(sessionId) {

@@ -22,6 +22,7 @@ import {
   LIMITS,
   NotFoundError,
   type Per,
+  type RecordedError,
   refuseAnswer,
   refuseIfLarge,
   refuseSignalName,
@@ -115,7 +116,7 @@ export class SessionService implements ServiceImpl<typeof Contract> {
 
   async getResult({ sessionId, waitMs = 0 }: GetResultRequest, context: HandlerContext) {
     const session = await untilEnded(this.#host, sessionId, waitMs, callOf(context));
-    const { status, output, error } = session;
+    const { status, output, error = cancelError(session) } = session;
     return {
       sessionId,
       status,
@@ -368,4 +369,10 @@ async function found({ storage }: ServiceHost, sessionId: string): Promise<Sessi
   const session = await storage.reader.session(sessionId);
   if (session === undefined) throw sessionNotFound(sessionId);
   return session;
+}
+
+/** The reason of a cancel, as the error of a session that it has ended. */
+function cancelError({ status, cancel }: Session): RecordedError | undefined {
+  if (status !== "cancelled" || cancel?.reason === undefined) return undefined;
+  return { name: "CancelledError", message: cancel.reason, code: "cancelled" };
 }

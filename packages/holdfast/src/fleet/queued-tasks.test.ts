@@ -207,6 +207,25 @@ describe("a queued task", () => {
     await vi.waitFor(async () => expect(await sessionsOf(fleet!, "task:work")).toEqual([]), PATIENCE);
   });
 
+  // The asking process may die between the cancel and the removal of an attempt that it withdraws.
+  test.each([
+    ["the asking session has withdrawn is made again", "withdrawn by the session that asked for it", "done"],
+    ["a person cancels fails its task", "not today", undefined],
+  ])("an attempt that %s", async (_, reason, output) => {
+    fleet = await openFleet();
+    await fleet.runner({ agents: [asks] });
+    const sessionId = await startSession(fleet, { agent: "asks" });
+    await vi.waitFor(async () => expect(await sessionsOf(fleet!, "task:work")).toHaveLength(1), PATIENCE);
+    const [attempt] = await sessionsOf(fleet, "task:work");
+    const cancel = { type: "request_cancel", sessionId: attempt!.sessionId, mode: "hard", reason } as const;
+    await fleet.remote.commit([{ ...cancel, graceMs: 0 }], Date.now());
+    await fleet.runner({ tasks: [defineTask({ name: "work", run: () => "done" })] });
+    const session = await ended(fleet, sessionId);
+    if (output === undefined)
+      expect(session.error?.message).toContain("the queued task was cancelled: not today");
+    else expect(session.output).toBe(JSON.stringify(output));
+  });
+
   test("a queued task belongs to its session's user, and a runner of another user never sees it", async () => {
     fleet = await openFleet();
     const work = (name: string) => defineTask({ name: "work", run: () => name });
