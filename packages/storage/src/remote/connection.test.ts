@@ -5,10 +5,11 @@ import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import type { Arrival, Change, HoldfastError, RenewInThread } from "@holdfast/core";
 import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { connect, createServer as createTcpServer, type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
+import { StorageService } from "@holdfast/proto";
 import { CoordinatorConnection, openRemoteStorage } from "./index.ts";
 import { RemoteStorage } from "./remote-storage.ts";
 import { serveStorage, TOKEN, type StorageServer } from "./testing/storage-server.ts";
@@ -267,6 +268,39 @@ test("a thread renews at the next of several coordinators when one is away", asy
   await first.close();
   expect(await renew(data, { ...renewal, signal })).toBe(true);
   expect(second.counts.get("Renew")).toBe(1);
+});
+
+// Node reports the error of the ended connection once more, and a process exits where nobody listens.
+test("calls after a connection that went silent leave no error without a listener", ofCampaign, async () => {
+  const server = await serveStorage(new MemoryStorage());
+  let isSilent = false;
+  const proxy = createTcpServer((here) => {
+    const there = connect(Number(new URL(server.url).port), "127.0.0.1");
+    for (const [from, to] of [[here, there] as const, [there, here] as const])
+      from.on("data", (data) => isSilent || to.write(data)).on("error", () => {});
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  closers.push(server.close, async () => void proxy.close());
+  const { port } = proxy.address() as AddressInfo;
+  const connection = new CoordinatorConnection({ url: `http://127.0.0.1:${port}`, token: TOKEN });
+  closers.push(async () => connection.close());
+  const client = connection.client(StorageService);
+  const load = () => connection.ask(() => client.load({ sessionId: "s" }, { timeoutMs: 1_000 }));
+  const uncaught: unknown[] = [];
+  const note = (error: unknown): void => void uncaught.push(error);
+  process.prependListener("uncaughtException", note);
+  try {
+    const watched = (async (): Promise<void> => {
+      for await (const _ of client.subscribe({}, { timeoutMs: 0 }));
+    })();
+    await load();
+    isSilent = true;
+    await expect(watched).rejects.toThrow("PING timed out");
+    await Promise.allSettled([load(), load()]);
+  } finally {
+    process.off("uncaughtException", note);
+  }
+  expect(uncaught).toEqual([]);
 });
 
 test("a thread takes no refusal from something that is no coordinator", async () => {
