@@ -26,7 +26,7 @@ const abortSignal: OptionRule = {
   fits: (value) => value instanceof AbortSignal,
 };
 const urls: OptionRule = {
-  expected: "a URL, or a list of those of coordinators that share a storage",
+  expected: "a URL, or a list of the URLs of coordinators that share a storage",
   fits: (value) => text.fits(value) || (Array.isArray(value) && value.length > 0 && value.every(text.fits)),
 };
 const token: OptionRule = {

@@ -39,8 +39,8 @@ import { onlyQuestionName } from "./only-question.ts";
 /** Options of `createClient`. */
 export interface ClientOptions {
   /**
-   * The URL of the coordinator, such as `http://127.0.0.1:8765`. Several coordinators that
-   * share a storage have a list, in the order in which they are tried.
+   * The URL of the coordinator, such as `http://127.0.0.1:8765`. For several
+   * coordinators that share a storage, a list of their URLs, in the order in which they are tried.
    */
   readonly url: string | readonly string[];
   /** The token of a user, or of the admin. */

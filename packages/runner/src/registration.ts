@@ -122,7 +122,7 @@ export async function register(options: RegistrationOptions): Promise<Registered
       refusedSince = isSecond ? (refusedSince ?? clock.monotonic()) : undefined;
       const mayPass =
         refusedSince === undefined ? isPassing(error) : clock.monotonic() - refusedSince < PREDECESSOR_MS;
-      if (signal.aborted || !mayPass) throw explained(error, connection.url);
+      if (signal.aborted || !mayPass) throw explained(error, error.at ?? connection.url);
       if (failures === 0) lost(error);
       const ms = isSecond ? PREDECESSOR_PAUSE_MS : pauseMs(failures, random);
       await pause(ms, clock, signal);

@@ -281,7 +281,7 @@ describe("a runner that cannot be held", () => {
       [["--max-runs", "3"], "--max-runs is for a runner of a coordinator"],
       [["--db", "x.db", "-c", "http://127.0.0.1:1"], "--db and a coordinator exclude each other"],
       [["--token-file", "-", "-c", "http://127.0.0.1:1"], "both read standard input"],
-      [["-c", "http://127.0.0.1:1", "-c", "http://127.0.0.1:2"], "--ipc knows one coordinator"],
+      [["-c", "http://127.0.0.1:1", "-c", "http://127.0.0.1:2"], "--ipc takes one coordinator"],
     ]),
   )("the command refuses %j", async (args, message) => {
     const { code, stdout, stderr } = await project.run("runner", "--ipc", "--agents", "agents.ts", ...args);

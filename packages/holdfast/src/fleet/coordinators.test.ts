@@ -3,7 +3,9 @@
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { randomUUID } from "node:crypto";
+import type { RenewInThread } from "@holdfast/core";
 import { defineAgent } from "@holdfast/runtime";
+import { openRemoteStorage } from "@holdfast/storage/remote";
 import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -116,6 +118,18 @@ test("a runner and a client that know both coordinators go on at the other when 
   const { length } = await two.storage.reader.journal(session.sessionId, 0, 100);
   expect(await watching).toBe(length);
   expect(runner.events.filter(({ type }) => type === "registered")).toHaveLength(1);
+});
+
+test("a thread that renews takes a refusal of its own deployment alone", async () => {
+  const remote = openRemoteStorage({ url: one.url, token: "hf_usr_of-nobody" });
+  const { module, data } = remote.renewal!();
+  await remote.close();
+  const { renew } = (await import(module)) as { renew: RenewInThread };
+  const { signal } = new AbortController();
+  const renewal = { owner: "me", sessionIds: ["s"], leaseMs: 5_000, blockedBy: "a step", signal };
+  expect(await renew(data, renewal)).toBe(false);
+  const moved = { ...(data as object), deployment: "another" };
+  await expect(renew(moved, renewal)).rejects.toThrow("another deployment answered");
 });
 
 /** The server of this test run: `vitest.config.ts` keeps a door to it. */

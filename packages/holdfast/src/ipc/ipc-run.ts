@@ -138,7 +138,7 @@ function refuseOthersOptions(args: Arguments, isFleet: boolean): void {
     throw refuse("--token-file - and --ipc both read standard input", usage, { fix: "name a file" });
   const [one, other] = args.texts("coordinator");
   if (other !== undefined)
-    throw refuse("--ipc knows one coordinator", usage, {
+    throw refuse("--ipc takes one coordinator", usage, {
       got: `-c ${one} and -c ${other}`,
       fix: "name one of them, or a proxy in front of them",
     });

@@ -355,7 +355,7 @@ export function coordinatorUrls(args: Arguments, { env }: Io, mode: Mode): reado
   const named = [
     ["--coordinator", args.texts("coordinator")],
     ["--url", args.texts("url")],
-    ...["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL"].map((name) => [name, envUrls(env[name])] as const),
+    ...["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL"].map((name) => [name, valuesOf(env[name])] as const),
   ] as const;
   for (const [from, urls] of named)
     if (urls.length > 0) return urls.map((url) => checkedUrl(url, from, args.has("insecure")));
@@ -367,8 +367,9 @@ export function coordinatorUrls(args: Arguments, { env }: Io, mode: Mode): reado
   return [URL_DEFAULT];
 }
 
-function envUrls(value: string | undefined): readonly string[] {
-  return value === undefined || value === "" ? [] : [value];
+function valuesOf(variable: string | undefined): readonly string[] {
+  const value = nonEmpty(variable);
+  return value === undefined ? [] : [value];
 }
 
 /** A variable of whole seconds. @returns milliseconds. */

@@ -20,18 +20,6 @@ const MEMORY_MB = 1_000;
 const PING_MS = 10_000;
 const PING_TIMEOUT_MS = 5_000;
 
-/** Node reports the error of a session that a time-out has ended once more, when nobody listens any longer. */
-function withErrorListener(sessions: Http2SessionManager): void {
-  const guarded = new WeakSet<object>();
-  const request = sessions.request.bind(sessions);
-  sessions.request = async (...asked) => {
-    const stream = await request(...asked);
-    const { session } = stream;
-    if (session !== undefined && !guarded.has(session)) guarded.add(session.on("error", () => {}));
-    return stream;
-  };
-}
-
 export interface CoordinatorAddress {
   /** Without a slash at its end. */
   readonly url: string;
@@ -91,4 +79,19 @@ export function openAddress(
     others: createConnectTransport({ ...common, httpVersion, sessionManager: sessions }),
   });
   return { ...fresh, url, transport, close: () => sessions.abort() };
+}
+
+/**
+ * When a connection went silent, Node reports its error a second time. The session manager has stopped to
+ * listen by then, and an error without a listener ends the process.
+ */
+function withErrorListener(sessions: Http2SessionManager): void {
+  const guarded = new WeakSet<object>();
+  const request = sessions.request.bind(sessions);
+  sessions.request = async (...asked) => {
+    const stream = await request(...asked);
+    const { session } = stream;
+    if (session !== undefined && !guarded.has(session)) guarded.add(session.on("error", () => {}));
+    return stream;
+  };
 }

@@ -36,11 +36,12 @@ import { checkUrl } from "./coordinator-url.ts";
 
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;
+
 /** Options of `new CoordinatorConnection`. */
 export interface ConnectionOptions {
   /**
-   * The coordinator's URL: `http://127.0.0.1:8765`. Several coordinators that share a storage
-   * have a list, in the order in which they are tried.
+   * The coordinator's URL: `http://127.0.0.1:8765`. For several coordinators that share a
+   * storage, a list of their URLs, in the order in which they are tried.
    */
   readonly url: string | readonly string[];
   /** The token of a runner or of a user. */
