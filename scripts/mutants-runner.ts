@@ -176,7 +176,6 @@ export const RUNNER_MUTANTS = [
     becomes: "",
     tests: [WATCHDOG],
     test: "watchdog-7: the process ends after the step's time-out, or the limit, while storage would renew",
-    hangs: true, // The step blocks for longer than a test of a mutant may take.
   },
   {
     name: "O5: a thread shows no life of a process that others took for dead",

@@ -75,7 +75,11 @@ describe.concurrent("a step that blocks the event loop", () => {
   /** Its thread may be late, as on a busy machine. */
   const LATE = { sliceMs: 5_000 };
   /** Holds a claim, and blocks in a step that has begun. A storage that answers `isExtended` notes each renewal. */
-  const blocking = (isExtended: boolean, blockMs: number, more = "") => `
+  const blocking = (
+    isExtended: boolean,
+    blockMs: number,
+    { timeoutMs = "undefined", abandonMs = 9_000 } = {},
+  ) => `
     const { existsSync, mkdtempSync, readFileSync, writeFileSync } = await import("node:fs");
     const { tmpdir } = await import("node:os");
     const path = mkdtempSync(tmpdir() + "/renewals-") + "/renewals";
@@ -87,17 +91,17 @@ describe.concurrent("a step that blocks the event loop", () => {
       '};',
     ].join(" "));
     const by = { module: "file://" + path + ".mjs", data: path };
-    w.holds({ by, owner: "r1", leaseMs: 12_000, everyMs: 1_000, abandonMs: 9_000, sessionIds: ["ses-1"] });
+    w.holds({ by, owner: "r1", leaseMs: 12_000, everyMs: 1_000, abandonMs: ${abandonMs}, sessionIds: ["ses-1"] });
     w.claims("ses-2");
     while (!existsSync(path + ".loaded")) await delay(20); // Its thread has begun.
-    w.expectAbandon(9_000);
-    const step = w.began("ses-2", "build", ${more === "" ? "undefined" : more});
+    w.expectAbandon(${abandonMs});
+    const step = w.began("ses-2", "build", ${timeoutMs});
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${blockMs});
     w.returned();
     w.ended(step);
-    w.expectAbandon(9_000);
+    w.expectAbandon(${abandonMs});
     const asked = JSON.parse(readFileSync(path, "utf8").split(";")[0]);
-    console.log(JSON.stringify(asked), w.renewedAgoMs() < 9_000);
+    console.log(JSON.stringify(asked), w.renewedAgoMs() < ${abandonMs});
   `;
 
   test("watchdog-7: its leases are renewed meanwhile, for all sessions that are held, and the process goes on", async () => {
@@ -118,14 +122,14 @@ describe.concurrent("a step that blocks the event loop", () => {
 
   test("watchdog-7: the process ends after the step's time-out, or the limit, while storage would renew", async () => {
     const ended = await Promise.all([
-      run(blocking(true, 15_000, "4_000"), LATE).ended,
-      run(blocking(true, 15_000), { ...LATE, stepBlocksMs: 4_100 }).ended,
+      run(blocking(true, 10_000, { abandonMs: 3_500, timeoutMs: "2_500" }), LATE).ended,
+      run(blocking(true, 10_000, { abandonMs: 3_500 }), { ...LATE, stepBlocksMs: 2_600 }).ended,
     ]);
     expect(ended.map(({ signal }) => signal)).toEqual(["SIGKILL", "SIGKILL"]);
     expect(ended[0].said).toContain(
-      'step "build" of session ses-2 kept the process busy for more than 4000 ms',
+      'step "build" of session ses-2 kept the process busy for more than 2500 ms',
     );
-    expect(ended[1].said).toContain("for more than 4100 ms");
+    expect(ended[1].said).toContain("for more than 2600 ms");
   });
 });
 
