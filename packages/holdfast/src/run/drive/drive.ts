@@ -125,7 +125,6 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const stdin = chat ?? (reads ? new StdinListener(sessionId, io, questions) : undefined);
   const shown = { io, questions, isDurable: database !== undefined, ...options };
   const view = keepingShown(chat?.view ?? liveView(shown), sessionId, questions);
-  const startedAt = performance.now();
   const common = {
     options,
     io,
@@ -133,7 +132,7 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
     questions,
     stdin,
     stopped: stopped.promise,
-    startedAt,
+    startedAt: performance.now(),
     work,
     after,
   };
@@ -222,6 +221,7 @@ class StorageRun {
       await this.#close(runtime, outcome);
       await watchdog?.close();
     }
+    this.#tail.unwatch();
     this.#pump();
     await this.#pumping;
     const session = await this.#session();
@@ -292,7 +292,7 @@ class StorageRun {
     const { storage, options, stdin } = this.#parts;
     const isRecorded = stdin !== undefined && options.database?.coordinator === undefined;
     return createRuntime({
-      storage: isRecorded ? recordingAnswers(storage) : storage,
+      storage: this.#tail.watch(isRecorded ? recordingAnswers(storage) : storage),
       agents: options.agent === undefined ? [] : [options.agent],
       adopt: false,
       ...options.runtime,
