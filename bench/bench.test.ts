@@ -44,6 +44,7 @@ const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant
   ["W6", "wakes/s", /^200 parked, 20 woken$/],
   ["W7", "ms", /from the agent$/],
   ["agent-turns", "ms CPU/turn", /^60 turns$/],
+  ["command-turns", "ms CPU/turn", /^5 turns$/],
   ["external-agent", "ms", /^from the request to the first text or call$/],
   ["sandboxes", "ms", /: a command$/],
   ["tracing", "µs CPU/step", /^W3$/],
@@ -61,7 +62,8 @@ const isMeasured = (workload: string): boolean => isCampaign || ALWAYS.has(workl
 // workloads.
 describe.each(isCampaign ? ["memory", "sqlite"] : ["sqlite"])("a smoke run on %s", (storage) => {
   const measurable = MAIN_VARIANTS.filter(
-    ([workload]) => isMeasured(workload) && (storage === "sqlite" || workload !== "W5"),
+    ([workload]) =>
+      isMeasured(workload) && (storage === "sqlite" || !["W5", "command-turns"].includes(workload)),
   );
   const others = storage === "sqlite" ? OF_PROCESSES.filter(isMeasured) : ["growth"];
   const all: Json[] = [];

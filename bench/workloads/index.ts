@@ -4,6 +4,7 @@ import type { Workload } from "../workload.ts";
 import { budgets, tracing } from "./additions.ts";
 import { agentStart } from "./agent-start.ts";
 import { agentTurns } from "./agent-turns.ts";
+import { commandTurns } from "./command-turns.ts";
 import { externalAgentTurns } from "./external-agent.ts";
 import { families } from "./families.ts";
 import { fleet } from "./fleet.ts";
@@ -41,6 +42,7 @@ export const WORKLOADS: readonly Workload[] = [
   budgets,
   agentStart,
   agentTurns,
+  commandTurns,
   externalAgentTurns,
   sandboxes,
   growth,
