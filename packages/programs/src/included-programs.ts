@@ -6,16 +6,18 @@ interface IncludedProgram {
   readonly adapter: "own" | "acp";
   /** The permission modes of its sessions. The first one is that of a session that asks for none. */
   readonly permissionModes: readonly ["default", ...string[]];
+  /** Whether it has commands of its own (`/name …`) that a message may call. */
+  readonly hasCommands: boolean;
 }
 
 const INCLUDED_PROGRAMS = {
-  "claude-code": { adapter: "own", permissionModes: ["default", "acceptEdits", "plan"] },
-  codex: { adapter: "own", permissionModes: ["default", "acceptEdits", "plan"] },
-  opencode: { adapter: "acp", permissionModes: ["default", "plan"] },
-  gemini: { adapter: "acp", permissionModes: ["default", "acceptEdits", "plan"] },
-  pi: { adapter: "own", permissionModes: ["default", "acceptEdits"] },
-  "claude-acp": { adapter: "acp", permissionModes: ["default", "acceptEdits", "plan"] },
-  "codex-acp": { adapter: "acp", permissionModes: ["default", "acceptEdits"] },
+  "claude-code": { adapter: "own", permissionModes: ["default", "acceptEdits", "plan"], hasCommands: true },
+  codex: { adapter: "own", permissionModes: ["default", "acceptEdits", "plan"], hasCommands: false },
+  opencode: { adapter: "acp", permissionModes: ["default", "plan"], hasCommands: true },
+  gemini: { adapter: "acp", permissionModes: ["default", "acceptEdits", "plan"], hasCommands: true },
+  pi: { adapter: "own", permissionModes: ["default", "acceptEdits"], hasCommands: true },
+  "claude-acp": { adapter: "acp", permissionModes: ["default", "acceptEdits", "plan"], hasCommands: true },
+  "codex-acp": { adapter: "acp", permissionModes: ["default", "acceptEdits"], hasCommands: true },
 } as const satisfies Readonly<Record<string, IncludedProgram>>;
 
 type Included = typeof INCLUDED_PROGRAMS;
@@ -45,4 +47,9 @@ export function hasOwnAdapter(name: string): name is IncludedWith<"own"> {
 /** A program that is not included has the mode of every program alone. */
 export function permissionModesOf(name: string): readonly ["default", ...string[]] {
   return isIncluded(name) ? INCLUDED_PROGRAMS[name].permissionModes : ["default"];
+}
+
+/** Whether a message can call a command of the program. */
+export function hasCommands(name: string): boolean {
+  return isIncluded(name) && INCLUDED_PROGRAMS[name].hasCommands;
 }

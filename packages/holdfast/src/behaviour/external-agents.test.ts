@@ -112,17 +112,6 @@ test(
   },
 );
 
-test("chat is a conversation with one process of the program", ofCampaign, async () => {
-  const chat = project.start(["chat", "claude-code", "--session", "s"], {
-    stdin: "write:a.txt\nwrite:b.txt\n",
-    env: { PATH: `${project.path("bin")}:${process.env["PATH"] ?? ""}` },
-  });
-  const { code, stdout, stderr } = await chat.finished;
-  expect(code, stderr).toBe(0);
-  expect(stdout).toBe("Done: write:a.txt\nDone: write:b.txt\n");
-  expect(project.starts().map(({ args }) => args.at(-2))).toEqual(["--session-id"]);
-});
-
 test("a second process that resumes a session starts no second program", ofCampaign, async () => {
   const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
   while (!existsSync(project.path("pids"))) await delay(20);

@@ -1,5 +1,6 @@
-// `ChatCommands`: the commands of other tools and the skills that a person types in a conversation (`/name
-// arguments`). They are looked for whenever one is typed.
+// The commands that a person types in a conversation (`/name arguments`). `ChatCommands` are the commands of
+// other tools and the skills, for an agent of ours. They are looked for whenever one is typed. `ProgramCommands`
+// are those of the program of an external agent, which reads them itself.
 
 import {
   commandDescription,
@@ -10,6 +11,7 @@ import {
   type TypedCommand,
 } from "@holdfast/agents";
 import { didYouMean } from "@holdfast/core";
+import { hasCommands } from "@holdfast/programs/included-programs";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { agentPlaces, shownPath } from "../agents/agent-places.ts";
@@ -17,13 +19,49 @@ import { hiddenTextIn } from "../agents/content-notes.ts";
 
 /** A line that names a command: the message that it stands for, or the reason why it cannot be sent. */
 export type TypedLine =
-  | { readonly text: string; readonly notes: readonly string[] }
+  | { readonly text: string; readonly notes: readonly string[]; readonly isCommand?: true }
   | { readonly problem: string };
 
 const OWN = new Set(["help", "exit", "quit", "queue"]);
+const NAMED = /^\/([^\s/]\S*)\s*([^]*)$/;
 const DESCRIPTION_CHARS = 80;
 
-export class ChatCommands {
+export interface LineCommands {
+  readonly isExternal: boolean;
+  /** @returns `undefined` for a line that is no command of these. */
+  read(line: string): TypedLine | undefined;
+  /** The end of the sentence that there is no such command. */
+  guess(line: string): string;
+  /** A line for each command. */
+  help(): readonly string[];
+}
+
+export class ProgramCommands implements LineCommands {
+  readonly isExternal = true;
+  readonly #program: string;
+
+  constructor(program: string) {
+    this.#program = program;
+  }
+
+  read(line: string): TypedLine | undefined {
+    const [, name] = NAMED.exec(line) ?? [];
+    if (name === undefined || OWN.has(name) || !hasCommands(this.#program)) return undefined;
+    return { text: line, notes: [], isCommand: true };
+  }
+
+  guess(line: string): string {
+    return `; /${line.split(/\s/)[0]} sends it as a text`;
+  }
+
+  help(): readonly string[] {
+    if (!hasCommands(this.#program)) return [];
+    return [`any other /NAME is a command of ${this.#program}, which runs it after its answer`];
+  }
+}
+
+export class ChatCommands implements LineCommands {
+  readonly isExternal = false;
   readonly #io: Io;
   readonly #places: AgentPlaces;
 
@@ -32,9 +70,8 @@ export class ChatCommands {
     this.#places = agentPlaces(io);
   }
 
-  /** @returns `undefined` for a line that is no command of a file. */
   read(line: string): TypedLine | undefined {
-    const [, name = "", given = ""] = /^\/([^\s/]\S*)\s*([^]*)$/.exec(line) ?? [];
+    const [, name = "", given = ""] = NAMED.exec(line) ?? [];
     if (name === "" || OWN.has(name)) return undefined;
     const command = commandNamed(name, this.#commands());
     if (command === undefined) return undefined;
@@ -49,13 +86,11 @@ export class ChatCommands {
     return { text: made.text, notes: [`/${name} is the text of ${path}`, ...made.notes, ...hidden] };
   }
 
-  /** The end of the sentence that there is no such command. */
   guess(line: string): string {
     const [, name = ""] = /^\/(\S+)/.exec(line) ?? [];
     return didYouMean(name, [...OWN, ...this.#commands().map((command) => command.name)]);
   }
 
-  /** A line for each command. */
   help(): readonly string[] {
     return this.#commands().map((command) => {
       const description = plainLine(command.isTrusted ? commandDescription(command) : "", DESCRIPTION_CHARS);

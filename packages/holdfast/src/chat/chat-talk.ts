@@ -9,7 +9,7 @@
 //   - Nothing is answered but by a line. A line that is no answer to the open question is refused. One
 //     question is shown at a time, so a line is for the one that the person has read.
 //   - A line `/name arguments` that names a command of a file is the text of this file (`ChatCommands`). It is
-//     never an answer.
+//     never an answer. A program with commands of its own gets such a line as a command, once it has answered.
 //   - Each line has a key of its own. A line whose receipt was lost is sent again under it, and is stored
 //     once.
 //   - Ctrl-C interrupts the turn; a second one leaves. The session stays either way.
@@ -41,7 +41,7 @@ import {
   type TypedQuestion,
 } from "@holdfast/terminal/view/typed-answer";
 import { withFiles } from "./attached-files.ts";
-import type { ChatCommands, TypedLine } from "./chat-commands.ts";
+import type { LineCommands, TypedLine } from "./chat-commands.ts";
 import { ChatTerminal } from "./chat-terminal.ts";
 import { ChatView } from "./chat-view.ts";
 
@@ -70,7 +70,7 @@ type Question = Omit<TypedQuestion, "type"> & {
 export class ChatTalk implements DriveChat, LiveView {
   readonly #io: Io;
   readonly #sessionId: string;
-  readonly #commands: ChatCommands | undefined;
+  readonly #commands: LineCommands;
   readonly #terminal: ChatTerminal;
   readonly #shown: Pick<LiveView, "event" | "trace">;
   readonly #left = Promise.withResolvers<Awaited<DriveChat["left"]>>();
@@ -88,14 +88,8 @@ export class ChatTalk implements DriveChat, LiveView {
   /**
    * @param begun the lines for a session that is there, or whose first message is known; `undefined` to begin
    *   one with the first line.
-   * @param commands `undefined` for an external agent, whose program has commands of its own.
    */
-  constructor(
-    io: Io,
-    sessionId: string,
-    begun: readonly string[] | undefined,
-    commands: ChatCommands | undefined,
-  ) {
+  constructor(io: Io, sessionId: string, begun: readonly string[] | undefined, commands: LineCommands) {
     this.#io = io;
     this.#commands = commands;
     this.#stand = begun === undefined ? "new" : "working";
@@ -238,8 +232,9 @@ export class ChatTalk implements DriveChat, LiveView {
       }
       return this.#next();
     }
-    const command = this.#commands?.read(line);
-    if (isSteering && (command !== undefined || !isCommand(line))) {
+    const command = this.#commands.read(line);
+    const isForAgent = command === undefined ? !isCommand(line) : !("isCommand" in command);
+    if (isSteering && isForAgent) {
       const payload = command === undefined ? said(line) : this.#textOf(command);
       const receipt = this.#isExternal ? GIVEN : STEERS;
       return payload === undefined
@@ -263,22 +258,32 @@ export class ChatTalk implements DriveChat, LiveView {
       const isBusy = this.#stand === "working" && question === undefined;
       if (this.#stand === "left") return; // The rest of the input is not sent.
       if (line === undefined) break;
-      const command = this.#commands?.read(line);
-      // A piped command is for the place where it stands, and the text of a file is a message.
-      const isAtOnce = isCommand(line) && command === undefined && this.#terminal.isTyped;
+      const command = this.#commands.read(line);
+      // A piped command is for the place where it stands. The text of a file, and a command of the program, are
+      // messages.
+      const isForUs = isCommand(line) && command === undefined;
+      const isAtOnce = isForUs && this.#terminal.isTyped;
       if (isBusy && !isAtOnce) break;
       this.#held.shift();
       if (command !== undefined && question !== undefined)
         this.#warn(`the question is still open, and a command is no answer: ${howToAnswer(question)}`);
-      else if (isCommand(line) && command === undefined) this.#obey(line);
+      else if (isForUs) this.#obey(line);
       else if (question !== undefined) {
         if (this.#answer(line, question)) return;
       } else {
+        const isForProgram = command !== undefined && "isCommand" in command;
+        const isFirst = this.#stand === "new";
+        if (isForProgram && isFirst) {
+          this.#warn(
+            `a conversation begins with a message; ${line.split(/\s/)[0]} works after its first answer`,
+          );
+          continue;
+        }
         const text = isCommand(line) ? this.#textOf(command) : said(line);
         if (text === undefined) continue;
-        const isFirst = this.#stand === "new";
         this.#stand = "working";
         if (isFirst) return this.#first.resolve(text);
+        if (isForProgram) return this.#send({ type: "signal", name: FOLLOW_UP, payload: { command: text } });
         return this.#send({ type: "signal", name: NEXT_INPUT, payload: text });
       }
     }
@@ -289,7 +294,7 @@ export class ChatTalk implements DriveChat, LiveView {
   }
 
   get #isExternal(): boolean {
-    return this.#commands === undefined;
+    return this.#commands.isExternal;
   }
 
   /** The message of a command, with what a person has to know of it. @returns nothing for one that cannot be sent. */
@@ -306,11 +311,9 @@ export class ChatTalk implements DriveChat, LiveView {
   #obey(line: string): void {
     if (line === "/exit" || line === "/quit") return this.#leave({ type: "left" });
     if (line === "/queue") this.#warn("/queue needs a text");
-    else if (line !== "/help") {
-      const own = this.#isExternal ? `; /${line.split(/\s/)[0]} sends it to the program` : "";
-      this.#warn(`there is no command ${line.split(/\s/)[0]}${this.#commands?.guess(line) ?? own}`);
-    }
-    for (const text of [...HELP, ...(this.#commands?.help() ?? [])])
+    else if (line !== "/help")
+      this.#warn(`there is no command ${line.split(/\s/)[0]}${this.#commands.guess(line)}`);
+    for (const text of [...HELP, ...this.#commands.help()])
       this.#terminal.say(this.#io.notes.paint.dim(`  ${text}`));
   }
 

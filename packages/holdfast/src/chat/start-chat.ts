@@ -26,7 +26,7 @@ import { start } from "../run/starting/start.ts";
 import { secretsFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { entryText, roleText } from "@holdfast/terminal/view/event-line";
 import { programOf } from "@holdfast/machine/agent-source";
-import { ChatCommands } from "./chat-commands.ts";
+import { ChatCommands, ProgramCommands, type LineCommands } from "./chat-commands.ts";
 import { ChatTalk } from "./chat-talk.ts";
 
 /** @returns the exit code. */
@@ -45,7 +45,8 @@ export async function startChat(args: Arguments, io: Io): Promise<number> {
   }
   const insteadOfChat = io.call(`run ${quoted(path ?? "")}`);
   const loaded = await loadStarted(path ?? "", args, { ...call, insteadOfChat }, io);
-  const commands = commandsFor(loaded.source.kind === "program", io);
+  const { source } = loaded;
+  const commands = commandsFor(source.kind === "program" ? source.name : undefined, io);
   const planOf = (said: string) =>
     planStart(args, { ...call, text: said, input: said, loaded, found: null, database });
   // All that can be refused is refused before a person types.
@@ -59,9 +60,8 @@ export async function startChat(args: Arguments, io: Io): Promise<number> {
   return 0;
 }
 
-/** @param isExternal the agent is a program, which has commands of its own. */
-function commandsFor(isExternal: boolean, io: Io): ChatCommands | undefined {
-  return isExternal ? undefined : new ChatCommands(io);
+function commandsFor(program: string | undefined, io: Io): LineCommands {
+  return program === undefined ? new ChatCommands(io) : new ProgramCommands(program);
 }
 
 async function continueChat(session: Session, database: Database, args: Arguments, io: Io): Promise<number> {
@@ -83,7 +83,7 @@ async function continueChat(session: Session, database: Database, args: Argument
     io,
     sessionId,
     text === undefined ? [] : [text],
-    commandsFor(programOf(ref.file) !== undefined, io),
+    commandsFor(programOf(ref.file), io),
   );
   const begin = (runtime: Runtime): Promise<SessionHandle | undefined> =>
     agent === undefined ? Promise.resolve(undefined) : runtime.resume(sessionId);

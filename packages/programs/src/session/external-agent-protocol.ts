@@ -143,6 +143,11 @@ export interface ExternalTurn {
   /** The id that the agent gave to its session; `null` before it did. */
   readonly boundId: string | null;
   readonly prompt: string;
+  /**
+   * The prompt is a command of the program (`/name …`), which a person has typed. A program that can tell them
+   * apart reads no command in another prompt, because a machine may have written that.
+   */
+  readonly isCommand?: true;
   /** The fields of the request, for an agent that takes more than a text. Its prompt is the one above. */
   readonly parameters?: Fields;
   /**

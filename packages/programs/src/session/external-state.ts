@@ -8,6 +8,7 @@ import type { Fields } from "./fields.ts";
 import type { DoneCall } from "./way-back/way-back-calls.ts";
 import type { StartedSession } from "./way-back/started-sessions.ts";
 import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
+import type { FollowUp } from "./intent/turn-input.ts";
 
 export interface ExternalState {
   /** `null` before the session is prepared. */
@@ -18,6 +19,8 @@ export interface ExternalState {
   readonly request: string;
   /** The prompt of the next turn: the request, or the request to continue. */
   readonly prompt: string;
+  /** The present request where it is a command of the program, as long as no turn has begun with it. */
+  readonly command?: string;
   /** The fields of the present request. Absent for a text. */
   readonly parameters?: Fields;
   /** The number of turns that have begun. */
@@ -31,7 +34,7 @@ export interface ExternalState {
   /** The last turn ended in order, so that the next one is no resume after a crash. Absent before a turn. */
   readonly isInOrder?: boolean;
   /** Requests for after the answer that no turn has begun, in order. Absent without one. */
-  readonly queued?: readonly string[];
+  readonly queued?: readonly FollowUp[];
   /** The request is answered, and the conversation waits for the next one. */
   readonly isWaiting: boolean;
   readonly isConversation: boolean;

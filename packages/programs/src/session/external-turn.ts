@@ -33,7 +33,7 @@ import {
 } from "./turn-texts.ts";
 import { FOLLOW_UP, INTERRUPT, Messages, News, STEER } from "./turn-messages.ts";
 import { awaitRequest, type ProgramAnswer, type RequestParts } from "./intent/next-request.ts";
-import { readInput } from "./intent/turn-input.ts";
+import { readFollowUp, readInput } from "./intent/turn-input.ts";
 import { endCancelled } from "./stopping/cancelled-session.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
 import { isCalledBack } from "./way-back/callbacks.ts";
@@ -172,6 +172,7 @@ export class ExternalAgentTurn {
         boundId,
         mode: mode === "resume" && this.#state.isInOrder === true ? "sendMessage" : mode,
         prompt,
+        ...(this.#state.command === prompt ? { isCommand: true } : {}),
         ...(parameters && { parameters }),
         turn,
         keepAliveMs,
@@ -190,7 +191,7 @@ export class ExternalAgentTurn {
       if (typeof first === "string") {
         if (first === REPORT_SIGNAL) entries.take(ctx.takeSignal<StoredReport>(REPORT_SIGNAL));
         else if (first === STEER) messages.steer(readInput(ctx.takeSignal(STEER)).text);
-        else if (first === FOLLOW_UP) messages.followUp(readInput(ctx.takeSignal(FOLLOW_UP)).text);
+        else if (first === FOLLOW_UP) messages.followUp(readFollowUp(ctx.takeSignal(FOLLOW_UP)));
         else messages.interrupt();
         news.taken(first);
         continue;
@@ -406,7 +407,7 @@ export class ExternalAgentTurn {
 
   #noted(work: Work): NotedState {
     const { entries, messages, questions, calls, receipt, counted } = work;
-    const { countedBytes: last, ...before } = this.#state;
+    const { countedBytes: last, command: _begun, ...before } = this.#state;
     const { usage, hasActed, model, boundId, request } = before;
     const countedTo = counted === undefined ? (receipt === undefined ? last : undefined) : counted.bytes;
     return {

@@ -94,3 +94,25 @@ test("messages for after the answer outlive the program that has them", async ()
   // The program that was killed, the one that answered, and one for each message.
   expect(session.lines("claude.log")).toHaveLength(4);
 });
+
+test("a command that arrives while the program works is begun after the answer, and no text after it is one", async () => {
+  session = new ExternalSession("claude-code");
+  await session.begin("gate:1");
+  while (session.lines("project/gates").length === 0) await delay(20);
+  await session.handle.signal("follow_up", { command: "/hi" });
+  await session.handle.signal("follow_up", "write:b.txt");
+  await session.handle.signal("follow_up", { command: "write:c.txt" });
+  writeFileSync(join(session.folder, "open-1"), "");
+  expect((await session.rest()).status).toBe("waiting");
+  await session.handle.signal("next_input", "/hi");
+  const answered = async (): Promise<readonly string[]> =>
+    (await session.entries())
+      .filter(({ role }) => role === "assistant")
+      .map(({ content }) => (content as { readonly text: string }).text)
+      .filter((text) => text.startsWith("Done: "));
+  while ((await answered()).length < 5) await delay(20);
+  const answers = await answered();
+  expect(answers.slice(1, 3)).toEqual(["Done: command /hi", "Done: write:b.txt"]);
+  expect(answers.filter((text) => text.includes("command "))).toEqual(["Done: command /hi"]);
+  expect(answers.at(-1)).toBe("Done: /hi");
+});

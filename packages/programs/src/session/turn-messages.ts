@@ -4,7 +4,7 @@
 import type { AgentContext } from "@holdfast/runtime";
 
 import type { DeliveredMessage } from "@holdfast/agents";
-import { readInput } from "./intent/turn-input.ts";
+import { type FollowUp, readFollowUp, readInput } from "./intent/turn-input.ts";
 import type { LiveTurns, MessageReceipt } from "./turn-task.ts";
 
 /** The signals of a conversation are those of the model loop. */
@@ -47,7 +47,7 @@ export class News {
 
 interface MessageOptions {
   readonly restarts: boolean;
-  readonly kept: readonly string[];
+  readonly kept: readonly FollowUp[];
 }
 
 /** The messages of people to the program at work. */
@@ -59,7 +59,7 @@ export class Messages {
   readonly #live: LiveTurns;
   readonly #restarts: boolean;
   readonly #steered: Promise<{ readonly text: string; readonly receipt: MessageReceipt }>[] = [];
-  #followUps: readonly string[];
+  #followUps: readonly FollowUp[];
   /** The session keeps a follow-up itself, and so every later one, which would come before it otherwise. */
   #keeps: boolean;
   readonly #offers: Promise<unknown>[] = [];
@@ -77,20 +77,25 @@ export class Messages {
   }
 
   /** The follow-ups that no program has begun with. */
-  get followUps(): readonly string[] {
+  get followUps(): readonly FollowUp[] {
     return this.#followUps;
   }
 
   /**
    * Leaves a message for after the answer: with the program, which then needs no new process for it, or with
-   * the session.
+   * the session. A command stays with the session.
    */
-  followUp(text: string): void {
-    this.#followUps = [...this.#followUps, text];
+  followUp(message: FollowUp): void {
+    this.#followUps = [...this.#followUps, message];
+    if (typeof message !== "string") {
+      this.#keeps = true;
+      return;
+    }
     const offered = this.#ctx.run<MessageReceipt>(
       "follow_up",
       async ({ sessionId }) => {
-        if (!this.#keeps) this.#keeps = (await this.#live.get(sessionId)?.agent.followUp(text)) !== "queued";
+        if (!this.#keeps)
+          this.#keeps = (await this.#live.get(sessionId)?.agent.followUp(message)) !== "queued";
         return "queued" as const;
       },
       { retry: { maxAttempts: 1 } },
@@ -140,10 +145,9 @@ export class Messages {
    * @returns those that were for the turn.
    */
   takeLast(): readonly string[] {
-    const textsOf = (name: string): readonly string[] =>
-      this.#ctx.drainSignals(name).map(({ payload }) => readInput(payload).text);
-    this.#followUps = [...this.#followUps, ...textsOf(FOLLOW_UP)];
-    const texts = textsOf(STEER);
+    const payloads = (name: string) => this.#ctx.drainSignals(name).map(({ payload }) => payload);
+    this.#followUps = [...this.#followUps, ...payloads(FOLLOW_UP).map(readFollowUp)];
+    const texts = payloads(STEER).map((payload) => readInput(payload).text);
     for (const content of texts) this.#ctx.appendEntry({ role: "user", content });
     return texts;
   }

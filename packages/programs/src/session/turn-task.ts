@@ -43,7 +43,6 @@ import type {
   PermissionAnswer,
 } from "./external-agent-protocol.ts";
 import { boundedEnd } from "./bounded-events.ts";
-import type { Fields } from "./fields.ts";
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
 import type { CallResult } from "./way-back/way-back.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
@@ -60,14 +59,12 @@ import { checkBeforeTurn, takeReceipt, type CheckedTurn, type ReceiptPlace } fro
 import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
 import { TurnEvents } from "./turn-reports.ts";
 
-export interface TurnRequest {
-  readonly intent: ExternalIntent;
-  readonly boundId: string | null;
+export interface TurnRequest extends Pick<
+  ExternalTurn,
+  "intent" | "boundId" | "prompt" | "isCommand" | "parameters"
+> {
   /** The member of the port that begins the turn. */
   readonly mode: "start" | "sendMessage" | "resume";
-  readonly prompt: string;
-  /** The fields of the request, for an agent that takes more than a text. */
-  readonly parameters?: Fields;
   /** The number of the turn, from 1. */
   readonly turn: number;
   readonly keepAliveMs: number;
@@ -357,7 +354,7 @@ async function openParts(
 
 function startAgent(
   protocol: ExternalAgentProtocol,
-  { intent, boundId, mode, prompt, parameters, costMicroUsdLeft }: TurnRequest,
+  { intent, boundId, mode, prompt, isCommand, parameters, costMicroUsdLeft }: TurnRequest,
   { connections: { wayBack, gateway }, enclose, lines, keepMs, close }: TurnParts,
   own: Pick<ExternalTurn, "task" | "stored">,
 ): Promise<ExternalAgent> {
@@ -368,7 +365,7 @@ function startAgent(
     ...own,
     tag: tagOf(intent),
     wayBack,
-    ...defined({ parameters }),
+    ...defined({ isCommand, parameters }),
     ...(costMicroUsdLeft === null ? {} : { costMicroUsdMax: costMicroUsdLeft }),
     ...(lines && { onLine: (line: string) => lines.add(line) }),
     ...(enclose && { enclose }),

@@ -353,7 +353,8 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     return assistant({ type: "text", text: `You say: ${prompt}` });
   }
   running = true;
-  void work(prompt);
+  // It reads commands where a person has typed the message.
+  void work(message.client_composed === false ? `command ${prompt}` : prompt);
 });
 
 async function work(prompt) {

@@ -29,7 +29,7 @@ export class ClaudeDialogue implements LineDialogue {
   }
 
   begin(): void {
-    this.#say(this.#turn.prompt);
+    this.#say(this.#turn.prompt, this.#turn.isCommand);
   }
 
   message(message: Fields): void {
@@ -58,8 +58,8 @@ export class ClaudeDialogue implements LineDialogue {
     return promise;
   }
 
-  next(prompt: string): void {
-    this.#say(prompt);
+  next(prompt: string, isCommand?: true): void {
+    this.#say(prompt, isCommand);
   }
 
   interrupt(): void {
@@ -89,14 +89,14 @@ export class ClaudeDialogue implements LineDialogue {
 
   /**
    * `client_composed` keeps the program from reading commands and names of files in a text that a machine may
-   * have written.
+   * have written. A command is one that a person has typed.
    *
    * @returns the id of the message.
    */
-  #say(text: string): string {
+  #say(text: string, isCommand = false): string {
     const uuid = randomUUID();
     const message = { role: "user", content: [{ type: "text", text }] };
-    this.#turn.send({ type: "user", uuid, client_composed: true, parent_tool_use_id: null, message });
+    this.#turn.send({ type: "user", uuid, client_composed: !isCommand, parent_tool_use_id: null, message });
     return uuid;
   }
 }

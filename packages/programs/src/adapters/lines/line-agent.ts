@@ -213,17 +213,25 @@ export class LineAgent implements ExternalAgentProtocol {
     if (program === undefined) return undefined;
     if (resumedId !== null && !isCutOff && program.launch === launchOf(turn)) {
       program.wire.onLine = turn.onLine;
-      return this.#turnOf(program, turn, turn.prompt);
+      return this.#turnOf(program, turn, turn);
     }
     await program.stop("its session begins otherwise");
     return undefined;
   }
 
-  #turnOf(program: LineProgram, { tag, keepMs = 0, enclose }: ExternalTurn, prompt?: string): LineTurn {
+  #turnOf(
+    program: LineProgram,
+    { tag, keepMs = 0, enclose }: ExternalTurn,
+    next: Partial<Pick<ExternalTurn, "prompt" | "isCommand">> = {},
+  ): LineTurn {
     // The places that a sandbox guards are looked up at the start of a program.
     const isKept = keepMs > 0 && enclose === undefined;
     const keep = isKept ? () => this.#kept.keep(tag, program, keepMs) : undefined;
-    return new LineTurn(program, { ...defined({ prompt }), keep, interruptMs: this.#facts.interruptMs });
+    return new LineTurn(program, {
+      ...defined({ prompt: next.prompt, isCommand: next.isCommand }),
+      keep,
+      interruptMs: this.#facts.interruptMs,
+    });
   }
 
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
@@ -281,7 +289,7 @@ export class LineAgent implements ExternalAgentProtocol {
   ): Promise<ExternalAgent> {
     const kept = await this.#continue(turn, opening);
     if (kept !== undefined) return kept;
-    const { intent, prompt, tag, wayBack, gateway, onLine, enclose = (argv) => argv } = turn;
+    const { intent, prompt, isCommand, tag, wayBack, gateway, onLine, enclose = (argv) => argv } = turn;
     const { argumentsOf, keys, dialogue, reads = [], toolFile, toolVariables, programKeys } = this.#facts;
     const secrets = [...keys, ...(intent.profile?.keys ?? [])].flatMap(
       (name) => this.#environment[name] ?? [],
@@ -321,7 +329,7 @@ export class LineAgent implements ExternalAgentProtocol {
     const unpriced = this.#facts.unpriced?.(own) ?? unpricedApis(gateway?.held ?? []);
     const program = new LineProgram(process, wire, {
       make: dialogue,
-      turn: { ...intent, prompt, ...opening, wayBack, toolFile: file, unpriced },
+      turn: { ...intent, prompt, isCommand, ...opening, wayBack, toolFile: file, unpriced },
       limits: this.#stopLimits,
       exitMs: this.#facts.exitMs,
       launch: launchOf(turn),

@@ -20,6 +20,7 @@ export interface ToolFile {
 /** The turn, as its dialogue sees it. */
 export interface DialogueTurn {
   readonly prompt: string;
+  readonly isCommand?: true | undefined;
   readonly folder: string;
   readonly model: string | null;
   readonly permissionMode: string;
@@ -66,7 +67,7 @@ export interface LineDialogue {
    */
   steer(text: string): Promise<Delivery>;
   /** Begins with another prompt after the answer. Absent where a process takes one prompt. */
-  next?(prompt: string): void;
+  next?(prompt: string, isCommand?: true): void;
   /** Asks the program to end the turn, and answers open requests. */
   interrupt(): void;
   /** The process has ended: emits what is left of its messages. */

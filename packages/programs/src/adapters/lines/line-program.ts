@@ -100,10 +100,10 @@ export class LineProgram implements KeptProgram {
   }
 
   /** Begins another turn of the session. */
-  continue(turn: ServedTurn, prompt: string): void {
+  continue(turn: ServedTurn, prompt: string, isCommand?: true): void {
     this.#turn = turn;
     if (this.#opened !== undefined) turn.emit(this.#opened);
-    if (this.#report === undefined) this.dialogue.next?.(prompt);
+    if (this.#report === undefined) this.dialogue.next?.(prompt, isCommand);
     else turn.gone(this.#report);
   }
 

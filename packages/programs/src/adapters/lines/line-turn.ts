@@ -41,17 +41,19 @@ export class LineTurn extends AgentTurn implements ServedTurn {
   /**
    * Begins the turn.
    *
-   * @param prompt of a program that has carried out other turns; the dialogue of a new one has its prompt.
+   * @param prompt with `isCommand` of a program that has carried out other turns; the dialogue of a new one has its prompt.
    * @param keep takes the program after an answer. Without it the program ends with its turn.
    */
   constructor(
     program: LineProgram,
     {
       prompt,
+      isCommand,
       keep,
       interruptMs = INTERRUPT_MS,
     }: {
       readonly prompt?: string;
+      readonly isCommand?: true;
       readonly keep?: (() => void) | undefined;
       readonly interruptMs?: number | undefined;
     } = {},
@@ -64,7 +66,7 @@ export class LineTurn extends AgentTurn implements ServedTurn {
     this.ended = promise;
     this.#settle = resolve;
     if (prompt === undefined) program.begin(this);
-    else program.continue(this, prompt);
+    else program.continue(this, prompt, isCommand);
   }
 
   get left(): Promise<unknown> | undefined {

@@ -15,7 +15,7 @@ import type { ExternalAgentProtocol } from "../external-agent-protocol.ts";
 import type { ExternalState } from "../external-state.ts";
 import { FOLLOW_UP, INTERRUPT, queuedMessage } from "../turn-messages.ts";
 import { expectsCallbacks, takeCallbacks } from "../way-back/callbacks.ts";
-import { readInput } from "./turn-input.ts";
+import { type FollowUp, readFollowUp, readInput } from "./turn-input.ts";
 
 /** The answer of a program to a request. */
 export interface ProgramAnswer {
@@ -47,14 +47,15 @@ export async function awaitRequest(ctx: Context, state: ExternalState, parts: Re
     const callbacks = takeCallbacks(ctx, started);
     if (callbacks !== undefined)
       return begin(ctx, { ...state, started: callbacks.started }, callbacks.prompt);
-    if (kept !== undefined) return begin(ctx, { ...state, queued }, queuedMessage(kept));
+    if (kept !== undefined) return beginFollowUp(ctx, { ...state, queued }, kept, "kept");
     const isPatient = endsAt === undefined || expectsCallbacks(ctx, started);
     const next = await nextRequest(ctx, isPatient ? {} : { timeoutMs: Math.max(1, endsAt - ctx.now()) });
     if (next.type === "nothing") return { done: parts.output({ text, ...defined({ data }) }) };
     if (next.type === "callback") continue;
+    if (next.type === "follow_up") return beginFollowUp(ctx, state, next.message);
     if (protocol.readRequest === undefined || !("given" in next)) return begin(ctx, state, next.content);
     const request = protocol.readRequest(next.given);
-    if (request !== undefined) return begin(ctx, state, request.text, request.parameters);
+    if (request !== undefined) return begin(ctx, state, request.text, { parameters: request.parameters });
     ctx.appendEntry({ role: "system", content: "a next_input without a prompt was ignored" });
   }
 }
@@ -64,18 +65,25 @@ function begin(
   ctx: Context,
   { parameters: _earlier, ...state }: ExternalState,
   content: string | DeliveredMessage,
-  parameters?: ExternalState["parameters"],
+  more: { readonly [K in "parameters" | "command"]?: ExternalState[K] | undefined } = {},
 ): Turn {
   const text = requestText(content);
   while (ctx.hasSignal(INTERRUPT)) ctx.takeSignal(INTERRUPT); // They were for the turn before.
   ctx.appendEntry({ role: "user", content });
   const begun = { ...state, isWaiting: false, request: text, prompt: text, unread: [], doneCalls: [] };
-  return { state: { ...begun, ...(parameters && { parameters }) } };
+  return { state: { ...begun, ...defined(more) } };
+}
+
+/** @param kept the message has waited for the answer to another request. */
+function beginFollowUp(ctx: Context, state: ExternalState, message: FollowUp, kept?: "kept"): Turn {
+  if (typeof message !== "string") return begin(ctx, state, message.command, message);
+  return begin(ctx, state, kept === undefined ? message : queuedMessage(message));
 }
 
 /** The next step of a conversation. */
 type Next =
   | { readonly type: "request"; readonly content: string | DeliveredMessage; readonly given?: unknown }
+  | { readonly type: "follow_up"; readonly message: FollowUp }
   /** A session that it has started has ended, and calls back. The signal is not taken. */
   | { readonly type: "callback" }
   /** No request came in time. */
@@ -108,6 +116,6 @@ async function nextRequest(
     return { type: "request", content: isQueued(value) ? queuedMessage(text) : text, given: value };
   }
   const payload = ctx.takeSignal(key);
-  const content = key === FOLLOW_UP ? readInput(payload).text : feedbackText(key, payload);
-  return { type: "request", content };
+  if (key === FOLLOW_UP) return { type: "follow_up", message: readFollowUp(payload) };
+  return { type: "request", content: feedbackText(key, payload) };
 }

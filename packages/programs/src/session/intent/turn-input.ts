@@ -1,4 +1,7 @@
 // The input of a session of an external agent, and the text of its signals (`readInput`). Pure.
+//
+// A command of the program comes as a follow-up and in no other way. An input and a `next_input` often pass on
+// what a machine has written, and no text of a machine may run a command.
 
 import type { AgentRecord } from "@holdfast/agents";
 
@@ -29,4 +32,15 @@ export function readInput(input: unknown): TurnInput {
   };
   const given = text ?? prompt;
   return { ...options, text: typeof given === "string" ? given : JSON.stringify(input ?? "") };
+}
+
+/** A message for after the answer: a text, or a command of the program (`/name …`). */
+export type FollowUp = string | { readonly command: string };
+
+const COMMAND = /^\/[^\s/]/;
+
+/** The payload of a follow-up: as `readInput` has it, or `{ command }`. */
+export function readFollowUp(payload: unknown): FollowUp {
+  const { command } = (payload ?? {}) as { readonly command?: unknown };
+  return typeof command === "string" && COMMAND.test(command) ? { command } : readInput(payload).text;
 }
