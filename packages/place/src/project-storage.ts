@@ -17,9 +17,9 @@ import type { Database } from "./project.ts";
 
 /** How often the files are looked at. */
 const LOOK_MS = 40;
-/** A busy owner answers late; then we say nothing rather than wait. */
+/** A busy owner answers late. */
 const PATIENCE_MS = 300;
-/** The same where its silence means that nobody runs a session. */
+/** The same where nothing else is shown meanwhile. */
 const LONG_PATIENCE_MS = 5_000;
 
 export function projectStorage(database: Database): AgentStorage {
@@ -92,13 +92,14 @@ export interface Driver {
   readonly pid: number;
   /**
    * Whether a process may be running the session. A session that works is claimed by its process. A
-   * session that waits may have left the memory of its process, which claims it again.
+   * session that waits may have left the memory of its process, which claims it again. Where the owner
+   * answers too late, it may be running each of them.
    */
   isDriven(session: Session): boolean;
 }
 
 /**
- * The owner of a database; `undefined` when there is none, or it does not answer soon.
+ * The owner of a database; `undefined` when there is none.
  *
  * @param sessions those that `isDriven` is asked about.
  */
@@ -108,20 +109,23 @@ export async function findDriver(
   patienceMs = PATIENCE_MS,
 ): Promise<Driver | undefined> {
   if (coordinator !== undefined) return undefined;
-  const { askSqliteOwner } = await import("@holdfast/storage/sqlite");
+  const { askSqliteOwner, findSqliteOwner } = await import("@holdfast/storage/sqlite");
   const ids = sessions.filter(isHeldByDriver).map(({ sessionId }) => sessionId);
   const timer = Promise.withResolvers<undefined>();
   const timeout = setTimeout(timer.resolve, patienceMs, undefined);
   try {
-    const answer = await Promise.race([askSqliteOwner({ path }, ids), timer.promise]);
-    if (answer === undefined) return undefined;
+    // An error says no more than silence: the owner is of another version, or it has ended meanwhile.
+    const asked = askSqliteOwner({ path }, ids).catch(() => undefined);
+    const answer = await Promise.race([asked, timer.promise]);
+    if (answer === undefined) {
+      const silent = await findSqliteOwner({ path });
+      return silent && { pid: silent.pid, isDriven: () => true };
+    }
     const claimed = new Set(answer.claimed);
     return {
       pid: answer.owner.pid,
       isDriven: (session) => !isHeldByDriver(session) || claimed.has(session.sessionId),
     };
-  } catch {
-    return undefined;
   } finally {
     clearTimeout(timeout);
   }

@@ -127,6 +127,19 @@ test("a session whose process was killed while it worked is listed as interrupte
   expect((await project.run("list", "--status", "stopped")).stderr).toContain("interrupted");
 });
 
+test("a session is not interrupted because its process is too busy to answer", async () => {
+  writeFileSync(project.path("hang.ts"), HANGS);
+  const { pid } = await detached("run", "hang.ts", "--session", "hangs");
+  const status = async () => (await project.json<{ status: string }>("show", "hangs")).status;
+  await expect.poll(status, { timeout: 20_000 }).toBe("working");
+  process.kill(pid, "SIGSTOP");
+  expect((await project.run("list")).stdout).toMatch(/hangs +working/);
+  const top = await project.run("top");
+  expect(top.stdout).toMatch(/working +hang +hangs/);
+  expect(top.stdout).not.toContain("no process runs it");
+  expect((await project.run("show", "hangs")).stdout).toContain(`process ${pid} has the database open`);
+});
+
 test("a note on a terminal of 80 columns has ids as a person types them, and no line folds", async () => {
   const started = project.shellOnTerminal(
     `stty cols 80 rows 24; holdfast run ship.ts --input '${input()}' --detach --title "Ship the shop"`,

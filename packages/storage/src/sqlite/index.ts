@@ -4,6 +4,7 @@
 export {
   askSqliteOwner,
   connectSqliteStorage,
+  findSqliteOwner,
   isMarkedDatabase,
   markDatabase,
   openSqliteReader,

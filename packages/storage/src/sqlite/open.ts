@@ -18,7 +18,7 @@ import {
 } from "./file/database.ts";
 import { assertSqliteVersion, type SqlDriver } from "./file/driver.ts";
 import { FileGuard } from "./file/file-guard.ts";
-import { acquireOwnership, readOwner, type OwnerInfo } from "./file/ownership.ts";
+import { acquireOwnership, isListening, readOwner, type OwnerInfo } from "./file/ownership.ts";
 import { fileNotFound, resolvePaths, statFile, type DatabasePaths } from "./file/paths.ts";
 import { Reads, SqliteReader } from "./engine/reads.ts";
 import type { Line } from "./shared-line.ts";
@@ -169,6 +169,17 @@ export async function askSqliteOwner(
   } finally {
     await client.close();
   }
+}
+
+/**
+ * The process that owns a database, by its note. It is asked nothing, so a busy one is found too.
+ *
+ * @returns its pid and since when, as 0 where its note cannot be read.
+ */
+export async function findSqliteOwner({ path }: { readonly path: string }): Promise<OwnerInfo | undefined> {
+  const paths = findPaths(path);
+  if (paths === undefined || !(await isListening(paths))) return undefined;
+  return readOwner(paths) ?? { pid: 0, since: 0 };
 }
 
 function shared(path: string, client: SocketStorage): SharedStorage {

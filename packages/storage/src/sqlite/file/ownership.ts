@@ -97,7 +97,7 @@ async function outlive(hold: () => Promise<(() => void) | undefined>): Promise<(
 }
 
 /** An owner that is stopped or busy listens as well. */
-async function isListening(paths: DatabasePaths): Promise<boolean> {
+export async function isListening(paths: DatabasePaths): Promise<boolean> {
   const path = readSocketPath(paths);
   if (paths.socketFolder !== undefined && !isOurFolder(dirname(path))) return false;
   const socket = await openSocket(path);
