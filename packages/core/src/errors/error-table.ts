@@ -95,6 +95,7 @@ export const ERROR_TABLE = {
   not_implemented: { exit: 2, http: 501, rpc: "unimplemented" },
   request_timeout: { exit: 7, http: 408, rpc: "deadline_exceeded" },
   conflict: { exit: 6, http: 409, rpc: "aborted" },
+  uncommitted_changes: { exit: 6, http: 409, rpc: "failed_precondition" },
   run_terminal: { exit: 6, http: 409, rpc: "failed_precondition" },
   fenced: { exit: 6, http: 409, rpc: "aborted" },
   in_use: { exit: 6, http: 409, rpc: "failed_precondition" },

@@ -1,7 +1,8 @@
-// `diffWork` and `summarizeWork`: the work in a worktree against its base. `commitWork` commits what is open.
+// `diffWork` and `summarizeWork`: the work in a worktree against its base. `commitWork` commits what is open, and
+// `draftCommit` says what that would be.
 
 import { existsSync, rmSync } from "node:fs";
-import { MIB } from "@holdfast/core";
+import { defined, MIB } from "@holdfast/core";
 
 import { copyIndex } from "./copy-index.ts";
 import { OWN_FILES } from "../git/git.ts";
@@ -75,13 +76,7 @@ async function diffOne(
   const args = ["diff", ...PLAIN_DIFF, ...form, base];
   if (end !== undefined)
     return marked(await gitIn(project, [...args, end, "--"], settings, { outputBytes: DIFF_BYTES }));
-  const asked = ["rev-parse", "--path-format=absolute", "--git-path", "index"];
-  const own = (await gitIn(path, asked, settings)).stdout.trim();
-  // In a copy of the index, so that the one of the session stays as it is.
-  const index = draftIndexOf(path, settings);
-  try {
-    if (existsSync(own)) copyIndex(own, index);
-    const env = { GIT_INDEX_FILE: index };
+  return inDraft(path, settings, async (env) => {
     const unknown = ["ls-files", "--others", "--exclude-standard", "-z", "--", ".", ...OWN_FILES];
     const { stdout } = await gitIn(path, unknown, settings, { env });
     const add = [
@@ -100,6 +95,21 @@ async function diffOne(
     return repositories.length === 0
       ? diff
       : `${diff}\n(git repositories inside are left out: ${repositories.join(", ")})\n`;
+  });
+}
+
+/** Works in a copy of the index, so that the one of the session stays as it is. @param work gets the variables for git. */
+async function inDraft<T>(
+  path: string,
+  settings: GitSettings,
+  work: (env: { readonly GIT_INDEX_FILE: string }) => Promise<T>,
+): Promise<T> {
+  const asked = ["rev-parse", "--path-format=absolute", "--git-path", "index"];
+  const own = (await gitIn(path, asked, settings)).stdout.trim();
+  const index = draftIndexOf(path, settings);
+  try {
+    if (existsSync(own)) copyIndex(own, index);
+    return await work({ GIT_INDEX_FILE: index });
   } finally {
     rmSync(index, { force: true });
     rmSync(`${index}.lock`, { force: true });
@@ -134,4 +144,15 @@ async function commitOne(
   const env = await identityIn(path, settings);
   await gitIn(path, ["commit", "--quiet", "--file=-"], settings, { input: message, env });
   return (await gitIn(path, ["rev-parse", "HEAD"], settings)).stdout.trim();
+}
+
+/** The commit that `commitWork` would make, as a commit that is on no branch. A submodule has the commit that it is at. */
+export async function draftCommit({ path }: WorktreeRecord, settings: GitSettings): Promise<string> {
+  return inDraft(path, settings, async (env) => {
+    await stageChanges((args, input) => gitIn(path, args, settings, { env, ...defined({ input }) }));
+    const tree = (await gitIn(path, ["write-tree"], settings, { env })).stdout.trim();
+    const author = await identityIn(path, settings);
+    const made = ["commit-tree", "-p", "HEAD", "-m", "what would be merged", tree];
+    return (await gitIn(path, made, settings, { env: author })).stdout.trim();
+  });
 }

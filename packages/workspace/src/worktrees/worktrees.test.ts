@@ -284,7 +284,7 @@ test(
 );
 
 test(
-  "a branch is merged into a clean project alone, and a conflict leaves the project as it was",
+  "a branch is merged into the branch of the project, and a conflict leaves the project as it was",
   ofCampaign,
   async () => {
     commit(project, "a.txt", "one\n");
@@ -294,12 +294,7 @@ test(
     await expect(worktrees.merge(project, "s")).rejects.toThrow("not committed");
     expect(await worktrees.commit(project, "s", "the rest")).toMatch(/^[0-9a-f]{40}$/);
     expect(await worktrees.commit(project, "s", "the rest")).toBeUndefined();
-    writeFileSync(join(project, "a.txt"), "by the user\n");
-    await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
-      code: "conflict",
-      got: "a.txt",
-    });
-    git(project, "commit", "--quiet", "-am", "user");
+    commit(project, "a.txt", "by the user\n");
     const head = git(project, "rev-parse", "HEAD");
     await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
       got: "a.txt",
@@ -315,6 +310,45 @@ test(
     await worktrees.remove(project, "s"); // Everything is merged, so nothing holds it.
   },
 );
+
+test("open work of both sides is kept by a merge, and a refusal has committed nothing", async () => {
+  for (const file of ["a.txt", "own.txt"]) commit(project, file, "one\n");
+  const { path } = await open();
+  writeFileSync(join(path, "a.txt"), "by the agent\n");
+  writeFileSync(join(path, "dir"), "new\n");
+  const state = () => [project, path].map((folder) => git(folder, "status", "--porcelain=v2", "--branch"));
+  const refused = async (got: string, code = "uncommitted_changes"): Promise<void> => {
+    const before = state();
+    await expect(worktrees.merge(project, "s", { commit: "work" })).rejects.toMatchObject({ code, got });
+    expect(state()).toEqual(before);
+  };
+  writeFileSync(join(project, "a.txt"), "by the user\n");
+  await refused("a.txt");
+  git(project, "checkout", "--quiet", ".");
+  writeFileSync(join(project, "dir"), "of the user\n"); // Git does not know it.
+  await refused("dir");
+  writeFileSync(join(project, ".gitignore"), "dir\n");
+  await refused("dir"); // Git would write over it.
+  rmSync(join(project, "dir"));
+  writeFileSync(join(project, "own.txt"), "open\n");
+  git(project, "add", "own.txt");
+  await refused("own.txt");
+  git(project, "reset", "--quiet");
+  mkdirSync(join(path, "inside"));
+  git(join(path, "inside"), "init", "--quiet");
+  await refused("inside/");
+  rmSync(join(path, "inside"), { recursive: true });
+  expect(await worktrees.merge(project, "s", { commit: "work" })).toMatchObject({
+    into: "main",
+    isNew: true,
+  });
+  const texts = ["a.txt", "own.txt"].map((name) => readFileSync(join(project, name), "utf8"));
+  expect(texts).toEqual(["by the agent\n", "open\n"]);
+  expect(git(path, "log", "-1", "--format=%s")).toBe("work");
+  writeFileSync(join(path, "own.txt"), "by the agent\n");
+  commit(project, "own.txt", "open\n");
+  await refused("own.txt", "conflict");
+});
 
 test.each([
   ["a branch of its own", ["switch", "--quiet", "-c", "fix"], "fix"],

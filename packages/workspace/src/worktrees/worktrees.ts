@@ -26,10 +26,16 @@ import { isRunning, makePrivateFolder, processIdentity, type Environment } from 
 
 import { isRepository } from "../git/stage.ts";
 import type { FileSnapshot } from "../workspace/capabilities.ts";
-import { commitWork, diffWork, summarizeWork, type WorktreeSummary } from "./compare-worktree.ts";
+import {
+  commitWork,
+  diffWork,
+  draftCommit,
+  summarizeWork,
+  type WorktreeSummary,
+} from "./compare-worktree.ts";
 import { listCommits, type WorktreeCommit } from "./list-commits.ts";
 import { createWorktree, taken } from "./create-worktree.ts";
-import { mergeWorktree, type MergedWorktree } from "./merge-worktree.ts";
+import { mergeWorktree, planMerge, refuseOpen, type MergedWorktree } from "./merge-worktree.ts";
 import { removeWorktree } from "./remove-worktree.ts";
 import {
   baseCommit,
@@ -245,25 +251,30 @@ export class Worktrees {
     return { ...listed, commits, diff };
   }
 
-  /** Merges the branch into the current branch of the project. @param message of the merge commit. */
-  async merge(project: string, session: string, message?: string): Promise<MergedWorktree> {
-    const record = await this.find(project, session);
+  /**
+   * Merges the branch into the current branch of the project. A refusal has changed nothing.
+   *
+   * @param messages of the merge commit, and of a commit of what is open. Without the second one, open work is
+   *   refused.
+   * @throws HoldfastError `conflict` or `uncommitted_changes`.
+   */
+  async merge(
+    project: string,
+    session: string,
+    messages: { readonly merge?: string | undefined; readonly commit?: string | undefined } = {},
+  ): Promise<MergedWorktree> {
+    const { merge, commit } = messages;
+    const isCommitted = commit !== undefined;
+    const record = await (isCommitted ? this.#ready(project, session) : this.find(project, session));
     const { project: root } = await this.#repository(project);
-    const facts = await readFacts(record, this.#settings);
-    const open = [...facts.changed, ...facts.untracked];
-    if (open[0] !== undefined)
-      throw new HoldfastError(
-        "conflict",
-        `the worktree of session ${session} has changes that are not committed`,
-        {
-          at: record.path,
-          got: open.length === 1 ? open[0] : `${open.length} files, such as ${open[0]}`,
-          fix: open.every(isRepository)
-            ? `move the git repository ${open[0]} out of ${record.path}; it is not part of the work`
-            : `give --commit to commit them first, or commit them yourself in ${record.path}`,
-        },
-      );
-    return mergeWorktree(record, root, this.#settings, message);
+    const { changed, untracked } = await readFacts(record, this.#settings);
+    const open = [...changed, ...untracked];
+    refuseOpen(record, isCommitted ? open.filter(isRepository) : open);
+    if (isCommitted && open.length > 0) {
+      await planMerge(record, root, this.#settings, await draftCommit(record, this.#settings));
+      await commitWork(record, commit, this.#settings);
+    }
+    return mergeWorktree(record, root, this.#settings, merge);
   }
 
   /** Keeps the files of a session as they are. A second call without a change in between keeps nothing more. */

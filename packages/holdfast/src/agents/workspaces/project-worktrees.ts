@@ -98,9 +98,9 @@ export async function mergeWork(id: string, args: Arguments, io: Io): Promise<nu
   if (row !== undefined && !isEnded(row.status))
     io.note(`${io.notes.symbols.warn} session ${session} is ${row.status}, and may change more`);
   const given = messageOf(args, session);
-  if (args.has("commit"))
-    await worktrees.commit(project, session, given ?? withTrailer(`Work of session ${session}`, session));
-  const merged = await worktrees.merge(project, session, given);
+  const commit = given ?? withTrailer(`Work of session ${session}`, session);
+  const messages = { merge: given, ...(args.has("commit") ? { commit } : {}) };
+  const merged = await worktrees.merge(project, session, messages);
   const { branch, into, isNew, submodules } = merged;
   const text = isNew ? `${branch} is merged into ${into}` : `${into} has everything of ${branch} already`;
   io.show({ session, ...merged }, text);

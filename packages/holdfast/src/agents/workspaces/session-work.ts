@@ -28,7 +28,7 @@ export async function sessionWork(sessionId: string, io: Io): Promise<SessionWor
  * Merges the work of a session into the current branch of the project.
  *
  * @param options `commit`: first commit what is not committed in the worktree.
- * @throws HoldfastError `conflict`, with the project as it was.
+ * @throws HoldfastError `conflict` or `uncommitted_changes`, with the project and the worktree as they were.
  */
 export async function mergeSession(
   sessionId: string,
@@ -38,7 +38,6 @@ export async function mergeSession(
   const project = findSandboxRoot(io).value;
   const worktrees = worktreesOf(agentPlaces(io));
   const { session } = await worktrees.find(project, sessionId);
-  if (commit)
-    await worktrees.commit(project, session, `Work of session ${session}\n\nHoldfast-Session: ${session}\n`);
-  return worktrees.merge(project, session);
+  const message = `Work of session ${session}\n\nHoldfast-Session: ${session}\n`;
+  return worktrees.merge(project, session, commit ? { commit: message } : {});
 }

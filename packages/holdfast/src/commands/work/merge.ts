@@ -5,8 +5,9 @@ export const merge: Command = {
   name: "merge",
   takes: [SESSION_ARGUMENT],
   description:
-    "Refuses when this project or the worktree has changes that are not committed. A conflict is found before anything changes: the project " +
-    "stays as it is, and the error says how to resolve it.",
+    "Changes of this project that are not committed stay as they are. The merge is refused where it would change the same files, where changes are " +
+    "staged, and where the worktree has changes that are not committed and --commit is not given. That, and a conflict, is found before anything is " +
+    "committed: the project and the worktree stay as they are, and the error says how to resolve it.",
   options: {
     commit: { help: "first commit what is not committed in the worktree" },
     message: {

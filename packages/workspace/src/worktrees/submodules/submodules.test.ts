@@ -122,7 +122,10 @@ test("work in a submodule is shown, refuses the removal, and is committed and me
   });
   // The checkout of the user is as it was, and git brings it up to date without a network.
   expect(readFileSync(join(project, "lib/lib.txt"), "utf8")).toBe("lib\n");
-  await open("later").then(({ path: later }) => commit(later, "later.txt", "later\n"));
+  const { path: later } = await open("later");
+  commit(later, "later.txt", "later\n");
+  writeFileSync(join(later, "lib/lib.txt"), "later\n");
+  await worktrees.commit(project, "later", "later");
   await expect(worktrees.merge(project, "later")).rejects.toMatchObject({
     got: "lib",
     fix: expect.stringContaining("git submodule update"),
@@ -130,7 +133,7 @@ test("work in a submodule is shown, refuses the removal, and is committed and me
   git(project, "submodule", "update", "--recursive");
   expect(readFileSync(join(project, "lib/lib.txt"), "utf8")).toBe("changed\n");
   expect(readFileSync(join(project, "lib/inner/new.txt"), "utf8")).toBe("new\n");
-  expect(await worktrees.merge(project, "later")).toMatchObject({ isNew: true, submodules: [] });
+  expect(await worktrees.merge(project, "later")).toMatchObject({ isNew: true, submodules: ["lib"] });
 });
 
 test("a removal with --rescue keeps every byte inside of a submodule in the submodule's own repository", async () => {
