@@ -201,6 +201,13 @@ test(
   },
 );
 
+test("a merge and the commit of its work have the title of the session", async () => {
+  await worked();
+  await ran("title", "s", "Write the notes");
+  await ran("merge", "s", "--commit");
+  expect(git("log", "-2", "--format=%s")).toBe("Write the notes\nWrite the notes\n");
+});
+
 test("a worktree whose folder is gone is removed, and the command names no rescue that is not there", async () => {
   rmSync(await worked(), { recursive: true });
   const removed = await ran("worktrees", "remove", "s");

@@ -45,8 +45,11 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     secrets: () => secretNames(io),
     workspace: async (sessionId) =>
       (await import("../agents/workspaces/session-work.ts")).sessionWork(sessionId, io),
-    merge: async (sessionId, options) =>
-      (await import("../agents/workspaces/session-work.ts")).mergeSession(sessionId, options, io),
+    merge: async (sessionId, { commit }) => {
+      const { mergeSession } = await import("../agents/workspaces/session-work.ts");
+      const title = (await storage.reader.session(sessionId))?.title;
+      return mergeSession(sessionId, { commit, title }, io);
+    },
   });
   const server = serveSessions({
     storage,

@@ -12,6 +12,7 @@ import { withReader } from "@holdfast/place/find-session";
 import { findDatabase } from "@holdfast/place/project";
 import { agentPlaces, shownPath } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
+import { workMessage } from "./session-work.ts";
 import { worktreesOf } from "@holdfast/machine/session-folder";
 
 const NAME_CHARS = 100;
@@ -97,9 +98,8 @@ export async function mergeWork(id: string, args: Arguments, io: Io): Promise<nu
   const row = (await sessionsOf([session], args, io)).get(session);
   if (row !== undefined && !isEnded(row.status))
     io.note(`${io.notes.symbols.warn} session ${session} is ${row.status}, and may change more`);
-  const given = messageOf(args, session);
-  const commit = given ?? withTrailer(`Work of session ${session}`, session);
-  const messages = { merge: given, ...(args.has("commit") ? { commit } : {}) };
+  const merge = workMessage(session, messageOf(args) ?? row?.title);
+  const messages = args.has("commit") ? { merge, commit: merge } : { merge };
   const merged = await worktrees.merge(project, session, messages);
   const { branch, into, isNew, submodules } = merged;
   const text = isNew ? `${branch} is merged into ${into}` : `${into} has everything of ${branch} already`;
@@ -112,15 +112,10 @@ export async function mergeWork(id: string, args: Arguments, io: Io): Promise<nu
 }
 
 /** @throws UsageError */
-function messageOf(args: Arguments, session: string): string | undefined {
+function messageOf(args: Arguments): string | undefined {
   const message = args.text("message")?.trim();
   if (message === "") throw refuse("the message is empty", args.usage, { fix: "leave --message out" });
-  return message === undefined ? undefined : withTrailer(message, session);
-}
-
-/** A commit names its session. */
-function withTrailer(message: string, session: string): string {
-  return `${message}\n\nHoldfast-Session: ${session}\n`;
+  return message;
 }
 
 /** Whether a session of this project can have a worktree: the project is a repository with a commit. */

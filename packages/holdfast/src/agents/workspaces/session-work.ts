@@ -27,17 +27,22 @@ export async function sessionWork(sessionId: string, io: Io): Promise<SessionWor
 /**
  * Merges the work of a session into the current branch of the project.
  *
- * @param options `commit`: first commit what is not committed in the worktree.
+ * @param options `commit`: first commit what is not committed in the worktree. `title`: that of the session.
  * @throws HoldfastError `conflict` or `uncommitted_changes`, with the project and the worktree as they were.
  */
 export async function mergeSession(
   sessionId: string,
-  { commit }: { readonly commit: boolean },
+  { commit, title }: { readonly commit: boolean; readonly title: string | undefined },
   io: Io,
 ): Promise<object> {
   const project = findSandboxRoot(io).value;
   const worktrees = worktreesOf(agentPlaces(io));
   const { session } = await worktrees.find(project, sessionId);
-  const message = `Work of session ${session}\n\nHoldfast-Session: ${session}\n`;
-  return worktrees.merge(project, session, commit ? { commit: message } : {});
+  const merge = workMessage(session, title);
+  return worktrees.merge(project, session, commit ? { merge, commit: merge } : { merge });
+}
+
+/** The message of a commit or a merge. It names the session. */
+export function workMessage(session: string, text = `Work of session ${session}`): string {
+  return `${text}\n\nHoldfast-Session: ${session}\n`;
 }

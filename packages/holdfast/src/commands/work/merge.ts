@@ -11,7 +11,7 @@ export const merge: Command = {
   options: {
     commit: { help: "first commit what is not committed in the worktree" },
     message: {
-      help: "the message of the merge, and of the commit of --commit (default: names the session)",
+      help: "the message of the merge, and of the commit of --commit (default: the title of the session)",
       value: "TEXT",
       short: "m",
     },
