@@ -38,5 +38,22 @@ test("a turn that a stop cuts off is told so, and repeats no step", { timeout: 6
     ["a", 1],
     ["b", 1],
   ]);
-  expect(stderr).toContain("Your previous turn was cut off");
+  expect(stderr).toContain("codex was cut off in its work when the process of the session stopped");
+  expect(stderr).toContain("told the agent: Your previous turn was cut off");
+  expect(stderr).not.toContain("UncertainEffectError");
+});
+
+test("a cancel says which call it cut off, and names no wait of ours as an error", async () => {
+  const running = project.startHere(["run", "claude-code", "hang", "--session", "s"]);
+  await project.hangs("s");
+  expect((await project.finishHere(["cancel", "s"])).code).toBe(0);
+  const { code, stderr } = await running.finished;
+  expect(code).toBe(6);
+  expect(stderr).toContain("cut off before it ended; it may have taken effect");
+  expect(stderr).toMatch(/^ {2}\(The session was cancelled\. /m);
+  expect(stderr).toMatch(/error\[E_SESSION_CANCELLED\]: session s was cancelled$/m);
+  const { stdout } = await project.run("show", "s");
+  expect(stdout).toMatch(/cancelled +its agent could clean up/);
+  expect(stdout).not.toContain("CancelledError");
+  expect((await project.run("list")).stdout).not.toContain("graceful");
 });

@@ -156,7 +156,7 @@ async function linesOf(
               ? `${paused.commands[0]}  (${paused.why})`
               : paused.why,
       handedOffTo === undefined ? "" : `(handed over to ${handedOffTo})`,
-      cancel === undefined ? "" : `(cancelled: ${cancelText(cancel) ?? cancel.mode})`,
+      cancelText(cancel) === undefined ? "" : `(cancelled: ${cancelText(cancel)})`,
       progress === undefined || isEnded(session.status) ? "" : `(progress ${plainLine(progress, 60)})`,
     ]
       .filter((text) => text !== "")

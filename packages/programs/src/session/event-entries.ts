@@ -7,6 +7,7 @@
 
 import type { TokenUsage } from "@holdfast/core";
 
+import { CUT_OFF_RESULT } from "@holdfast/proto/view";
 import type { AssistantContent, ToolContent } from "@holdfast/agents";
 import type { Author } from "./external-agent-protocol.ts";
 import type { RecordedEvent, StoredReport } from "./turn-reports.ts";
@@ -36,8 +37,6 @@ interface EntryContext {
   appendEntry(entry: { readonly role: string; readonly content: unknown }): string;
   reportProgress(data: unknown): void;
 }
-
-const CUT_OFF_RESULT = "This call was cut off. Whether it took effect is unknown. There is no result.";
 
 export class EventEntries {
   /** Reports of this turn that were received. */

@@ -2,6 +2,15 @@
 // work, or waits for the next request. The rules are in `external-agent.ts`.
 
 import { CancelledError, defined, HoldfastError, UncertainEffectError } from "@holdfast/core";
+import {
+  CUT_OFF,
+  LIMITED,
+  OVER_BUDGET,
+  RESTARTED,
+  SUSPENDED,
+  TURN_FAILED,
+  TURN_INTERRUPTED,
+} from "@holdfast/proto/view";
 import type { AgentContext, TurnResult } from "@holdfast/runtime";
 
 import { EventEntries } from "./event-entries.ts";
@@ -20,17 +29,7 @@ import {
 import { countedBytes, usageAfter, usageForPeople } from "./limits/session-usage.ts";
 import { askAboutLosses, askToStartAfresh } from "./receipt/lost-session.ts";
 import { PermissionQuestions, type QuestionParts } from "./questions/permission-questions.ts";
-import {
-  answerText,
-  CUT_OFF,
-  continuePrompt,
-  LIMITED,
-  OVER_BUDGET,
-  RESTARTED,
-  stopText,
-  SUSPENDED,
-  unreadText,
-} from "./turn-texts.ts";
+import { answerText, continuePrompt, stopText, unreadText } from "./turn-texts.ts";
 import { FOLLOW_UP, INTERRUPT, Messages, News, STEER } from "./turn-messages.ts";
 import { awaitRequest, type ProgramAnswer, type RequestParts } from "./intent/next-request.ts";
 import { readFollowUp, readInput } from "./intent/turn-input.ts";
@@ -234,7 +233,7 @@ export class ExternalAgentTurn {
         return this.#startAfresh(intent);
       case "aborted":
         if (work.messages.isInterrupted)
-          return this.#wait(work, `(The user interrupted the turn.${stopText(name, end)})`);
+          return this.#wait(work, `${TURN_INTERRUPTED}${stopText(name, end)})`);
         if (await work.messages.hasRestarted()) return this.#continueAfter(work, RESTARTED, 0);
         return this.#afterCutOff("its turn was cancelled by the program", work);
       case "died":
@@ -249,7 +248,7 @@ export class ExternalAgentTurn {
       case "error":
         // A session with a time to live is a run of its program, which has failed.
         if (this.#state.isConversation && this.#parts.conversationTtlMs === undefined)
-          return this.#wait(work, `(The turn failed: ${end.message})`);
+          return this.#wait(work, `${TURN_FAILED} ${end.message})`);
         throw this.#failed(`${name} reports an error: ${end.message}`);
     }
   }

@@ -7,12 +7,6 @@ import type { OpenCall } from "./event-entries.ts";
 import type { ExternalEnd } from "./external-agent-protocol.ts";
 import type { LateAnswer } from "./questions/permission-questions.ts";
 
-/** Why a turn ended before its answer, in the prompt of the next one. */
-export const CUT_OFF = "Your previous turn was cut off before it ended.";
-export const RESTARTED = "Your previous turn was interrupted, because the user has sent a message.";
-export const SUSPENDED = "Your previous turn was ended while it waited for a person.";
-export const LIMITED = "Your previous turn was ended by a limit of your account, which has passed.";
-export const OVER_BUDGET = "Your session reached the limit of its budget, which has been raised.";
 const CALL_CHARS = 500;
 
 /** @param unread as `unreadText` returns it. */

@@ -34,6 +34,18 @@ export {
   type ResultView,
   viewResult,
 } from "./journal/reply.ts";
+export {
+  CUT_OFF,
+  CUT_OFF_RESULT,
+  isWrittenByAdapter,
+  LIMITED,
+  OVER_BUDGET,
+  RESTARTED,
+  SESSION_CANCELLED,
+  SUSPENDED,
+  TURN_FAILED,
+  TURN_INTERRUPTED,
+} from "./journal/written-texts.ts";
 export { type PlainEntry, type WorkCall, type WorkItem, WorkItems } from "./journal/work-items.ts";
 export { stepsText, THINKING, WorkProgress } from "./journal/work-progress.ts";
 export {

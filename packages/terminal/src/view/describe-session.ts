@@ -287,6 +287,11 @@ export function currentError({
   return status === "failed" || status === "paused" || status === "cancelled" ? error : undefined;
 }
 
+/** Whether its error only says that a cancel ended what its agent waited for. */
+export function isByCancel({ status, error }: Pick<Session, "status" | "error">): boolean {
+  return status === "cancelled" && error?.code === "cancelled";
+}
+
 /** A time, and how far away it is. */
 export function moment(at: number, now: number): string {
   const away = at - now;

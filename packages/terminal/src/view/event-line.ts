@@ -76,7 +76,8 @@ const TASK_LINES = {
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${hookText(event.output, look)}`;
     return `${paint.green(symbols.done)} ${kind}${paint.dim(took(event))}${paint.dim(stopOf(event.output))}`;
   },
-  task_failed: ({ event, paint, symbols, kind }) =>
+  task_failed: ({ event, look, paint, symbols, kind }) =>
+    cutOffTurn(event, event.error, look) ??
     `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`,
   attempt_failed: ({ event, paint, symbols, kind }) => {
     if (event.handedOver !== undefined)
@@ -95,10 +96,13 @@ const TASK_LINES = {
       : paint.dim(
           `${symbols.again} ${event.withdrawn.map((task) => taskName(task, look)).join(", ")}  withdrawn`,
         ),
-  outcome_kept: ({ event, paint, symbols, kind }) => {
+  outcome_kept: ({ event, look, paint, symbols, kind }) => {
     if (event["outcome"] !== "task_failed")
       return paint.dim(`${symbols.done} ${kind}  completed (not delivered yet)`);
-    const { message = "" } = (event["kept"] ?? {}) as { readonly message?: string };
+    const error = (event["kept"] ?? {}) as { readonly name?: string; readonly message?: string };
+    const { message = "" } = error;
+    const cutOff = cutOffTurn(event, error, look);
+    if (cutOff !== undefined) return `${cutOff} (not delivered yet)`;
     return `${paint.red(symbols.failed)} ${kind}  ${paint.red(`failed (not delivered yet): ${plainLine(message, TEXT_CHARS)}`)}`;
   },
 } satisfies Partial<Record<RecordType, Line>>;
@@ -178,6 +182,18 @@ const LINES: Readonly<Record<RecordType, Line>> = {
   ...FAMILY_LINES,
   ...SESSION_LINES,
 };
+
+/** The line for a turn of an external agent that ended with our process. The agent is told so, and goes on. */
+function cutOffTurn(
+  event: JournalEvent,
+  error: { readonly name?: string } | undefined,
+  { paint, symbols }: Look,
+): string | undefined {
+  const [, program] = /^(.+):turn$/.exec(event.kind ?? "") ?? [];
+  if (program === undefined || error?.name !== "UncertainEffectError") return undefined;
+  const text = `${plainLine(program, TEXT_CHARS)} was cut off in its work when the process of the session stopped`;
+  return `${paint.yellow(symbols.again)} ${text}${paint.dim(took(event))}`;
+}
 
 /** The step that ended the program of an aborted turn. */
 function stopOf(output: unknown): string {

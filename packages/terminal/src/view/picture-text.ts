@@ -19,6 +19,7 @@ import {
   paintStatus,
   askedLines,
   currentError,
+  isByCancel,
 } from "./describe-session.ts";
 import { entryText, roleText } from "./event-line.ts";
 import { callbackRows, kinFacts, shownIds, walk } from "./session-tree.ts";
@@ -42,7 +43,7 @@ const LINE_CHARS = 160;
 
 export function pictureText(picture: Picture, look: Look, now: number): string {
   const { session, tasks, entries, pending } = picture;
-  const error = isSaidByPause(session) ? undefined : currentError(session);
+  const error = isSaidByPause(session) || isByCancel(session) ? undefined : currentError(session);
   const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now)];
   if (error !== undefined)
     lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));

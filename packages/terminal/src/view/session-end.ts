@@ -4,7 +4,7 @@
 import { decodeJson, defined, HoldfastError, type RecordedError, type Session } from "@holdfast/core";
 import { NO_COST } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
-import { currentError } from "./describe-session.ts";
+import { currentError, isByCancel } from "./describe-session.ts";
 import { spentFacts } from "./work/work-status.ts";
 import { cancelText } from "./session-tree.ts";
 import { duration, jsonText } from "../frame/plain-text.ts";
@@ -38,7 +38,7 @@ export function showEnd(
   // A value that an agent returned after a cancel is its partial output.
   if (io.isJson || output !== undefined) io.result(outcome, output === undefined ? "" : outputText(output));
   if (status === "cancelled") {
-    const why = cancelText(session.cancel) ?? error?.message;
+    const why = cancelText(session.cancel) ?? (isByCancel(session) ? undefined : error?.message);
     // A cancel because of the budget has the same code as a pause because of it.
     const code = session.cancel?.cause === "budget_exceeded" ? "budget_exceeded" : "session_cancelled";
     return io.complain(

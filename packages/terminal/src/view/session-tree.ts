@@ -125,7 +125,7 @@ export function kinFacts(session: Session, now: number): (readonly [string, stri
     ],
     ["budget", budget === "" ? undefined : budget],
     ["paid by", others.length === 0 ? undefined : others.join(", ")],
-    ["cancelled", cancelText(cancel) ?? cancel?.mode],
+    ["cancelled", cancelText(cancel) ?? (cancel && MODES[cancel.mode])],
   ];
 }
 
@@ -133,6 +133,11 @@ const ON_END = {
   cancel: "cancelled with it",
   wait: "ends after this session",
   leave: "this session continues without it",
+} as const;
+
+const MODES = {
+  graceful: "its agent could clean up",
+  hard: "at once, without its agent",
 } as const;
 
 const CAUSES = {

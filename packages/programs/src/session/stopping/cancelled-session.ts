@@ -6,6 +6,7 @@
 //   - Processes that a killed process of ours has left running are ended before the session is.
 
 import { HoldfastError } from "@holdfast/core";
+import { SESSION_CANCELLED } from "@holdfast/proto/view";
 import type { AgentContext, TaskContext } from "@holdfast/runtime";
 
 import type { EventEntries } from "../event-entries.ts";
@@ -46,7 +47,7 @@ export async function endCancelled(
     entries.closeCalls();
     const end = stopped?.end;
     const how = end?.type === "aborted" ? stopText(protocol.name, end) : "";
-    ctx.appendEntry({ role: "user", content: `(The session was cancelled.${how})` });
+    ctx.appendEntry({ role: "user", content: `${SESSION_CANCELLED}${how})` });
   }
   const id = entries?.boundId ?? boundId;
   if (!isRemote || id === null) return;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { CUT_OFF, CUT_OFF_RESULT, SESSION_CANCELLED } from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
 import { ASCII } from "../../frame/terminal.ts";
-import { entryLines, type OpenCalls } from "./entry-lines.ts";
+import { entryLines, requestLine, type OpenCalls } from "./entry-lines.ts";
 
 const same = (text: string): string => text;
 const LOOK: Look = {
@@ -167,4 +168,19 @@ test("a plan is shown once: the steps of ours with its call, and a proposal with
   // The plan of a coding agent is an entry of its own.
   const ofProgram = { todos: [{ content: "read", status: "pending", activeForm: "reading" }] };
   expect(shown("TodoWrite", ofProgram, "Todos have been modified")[0]).toBe("> Plan");
+});
+
+test("a call that was cut off is no failure of the person's, and says what is unknown", () => {
+  expect(shown("Bash", { command: "make deploy" }, CUT_OFF_RESULT, true)).toEqual([
+    "> Run make deploy",
+    "  ~ cut off before it ended; it may have taken effect",
+  ]);
+});
+
+test("a text of the adapter for the agent is not shown as a request of the user", () => {
+  expect(requestLine("Mend the login", LOOK)).toBe("> Mend the login");
+  expect(requestLine(`${CUT_OFF} The request was: go`, LOOK)).toBe(
+    `  told the agent: ${CUT_OFF} The request was: go`,
+  );
+  expect(requestLine(`${SESSION_CANCELLED})`, LOOK)).toBe("  (The session was cancelled.)");
 });

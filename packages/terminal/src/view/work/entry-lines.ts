@@ -4,9 +4,11 @@
 import { stripVTControlCharacters } from "node:util";
 import {
   type CallView,
+  CUT_OFF_RESULT,
   deliveryOf,
   foldChange,
   foldOutput,
+  isWrittenByAdapter,
   planOf,
   type ReplyParts,
   replyOf,
@@ -17,13 +19,16 @@ import {
   viewResult,
 } from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
-import { count } from "../../frame/plain-text.ts";
+import { count, plainLine } from "../../frame/plain-text.ts";
 import { questionLine } from "../describe-session.ts";
+import { entryText } from "../event-line.ts";
 
 const LINE_CHARS = 200;
 const COMMAND_CHARS = 1_000;
 /** The call of a result among others. */
 const CALL_CHARS = 40;
+
+const REQUEST_CHARS = 500;
 
 /** The calls of tools of a conversation that have no result yet, by their ids. */
 export type OpenCalls = Map<string, CallView>;
@@ -49,6 +54,13 @@ export function entryLines(role: string, content: unknown, open: OpenCalls, look
     default:
       return [];
   }
+}
+
+/** A request of the user, or what the adapter of an external agent has written in its place. */
+export function requestLine(content: unknown, { paint }: Look): string {
+  const text = plainLine(entryText("user", content), REQUEST_CHARS);
+  if (!isWrittenByAdapter(text)) return `${paint.cyan(">")} ${text}`;
+  return paint.dim(text.startsWith("(") ? `  ${text}` : `  told the agent: ${text}`);
 }
 
 /** The receipts of messages that were sent while the agent worked. */
@@ -83,6 +95,8 @@ function callLines(
     ...steps.map((step) => paint.dim(`  ${by}${line(stepText(step), look)}`)),
   ];
 }
+
+const CUT_OFF_CALL = "cut off before it ended; it may have taken effect";
 
 type Change = NonNullable<CallView["change"]>;
 
@@ -120,6 +134,8 @@ function resultLines(content: unknown, open: OpenCalls, by: string, look: Look):
   // A command may have written colours.
   const result = { ...viewed, output: viewed.output.map((one) => stripVTControlCharacters(one)) };
   const { hasFailed, output, change } = result;
+  if (output.join("\n") === CUT_OFF_RESULT)
+    return [`  ${by}${paint.yellow(symbols.again)} ${of}${paint.dim(CUT_OFF_CALL)}`];
   const mark = hasFailed ? paint.red(symbols.failed) : paint.green(symbols.done);
   if (change !== undefined)
     return [`  ${by}${mark} ${of}${changeMarks(change, look)}`, ...changeLines(change, look)];

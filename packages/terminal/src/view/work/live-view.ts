@@ -33,7 +33,7 @@ import {
 import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
 import type { JournalEvent } from "../journal-events.ts";
 import { plain, plainLine, plainPiece, quoted } from "../../frame/plain-text.ts";
-import { entryLines, type OpenCalls } from "./entry-lines.ts";
+import { entryLines, requestLine, type OpenCalls } from "./entry-lines.ts";
 import { howToAnswer } from "../typed-answer.ts";
 import { ShownText } from "./shown-text.ts";
 import { WorkStatus } from "./work-status.ts";
@@ -168,9 +168,8 @@ class TextView implements LiveView {
     const { type, role, content } = event;
     if (type !== "append_entry")
       return MACHINERY.has(type) && !isFailedHook(event) && !isMessageReceipt(event);
-    const { paint } = this.#io.notes;
     if (role === "user" && deliveryOf(content) === undefined)
-      this.#note(`${paint.cyan(">")} ${plainLine(entryText("user", content), REQUEST_CHARS)}`);
+      this.#note(requestLine(content, this.#io.notes));
     const isOwn = subAgentCallOf(content) === undefined;
     if (role === "assistant" && isOwn) this.#say(event, replyOf(content).text);
     for (const line of entryLines(String(role), content, this.#open, this.#io.notes)) this.#note(line);
@@ -280,7 +279,6 @@ class TextView implements LiveView {
   }
 }
 
-const REQUEST_CHARS = 500;
 /** The roles of entries whose lines `entryLines` has, or that are records of a call whose lines it has. */
 const SPEAKERS: ReadonlySet<string> = new Set(["user", "assistant", "tool", "plan", "thinking", "event"]);
 /** The events of a conversation that say how it is run, and not what is done. */

@@ -6,9 +6,9 @@ import { deliveryOf, replyOf, subAgentCallOf } from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
 import { plain, plainLine } from "../../frame/plain-text.ts";
 import { isConversation, questionLine } from "../describe-session.ts";
-import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
+import { eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
 import type { JournalEvent, Past } from "../journal-events.ts";
-import { callText, entryLines, type OpenCalls } from "./entry-lines.ts";
+import { callText, entryLines, requestLine, type OpenCalls } from "./entry-lines.ts";
 
 /** The events of a conversation that have a line of their own beside its entries. */
 export const EVENTS_WITH_LINES: ReadonlySet<string> = new Set([
@@ -86,8 +86,7 @@ export class PastWork implements Past {
   }
 
   #said(role: string, content: unknown): readonly string[] {
-    if (role === "user" && deliveryOf(content) === undefined)
-      return [`${this.#look.paint.cyan(">")} ${plainLine(entryText("user", content), REQUEST_CHARS)}`];
+    if (role === "user" && deliveryOf(content) === undefined) return [requestLine(content, this.#look)];
     if (role !== "assistant" || subAgentCallOf(content) !== undefined) return [];
     const { text } = replyOf(content);
     return text.trim() === "" ? [] : [plain(text.trimEnd())];
