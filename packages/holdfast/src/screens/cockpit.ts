@@ -19,7 +19,7 @@ import { cancelSession } from "../sessions/steer/cancel-session.ts";
 import { itemsOf } from "../sessions/read-inbox.ts";
 import { inboxLines } from "../sessions/inbox-text.ts";
 import { sendMessage } from "../sessions/steer/send-message.ts";
-import { answerByKey, isAnswerKey, quietly, typeLine } from "./answer-keys.ts";
+import { answerByKey, answerKeys, isAnswerKey, quietly, typeLine } from "./answer-keys.ts";
 import { cockpitPicture, type CockpitDetail, type CockpitState } from "./cockpit-picture.ts";
 import { readEnded, readLive, type LiveSession } from "./live-sessions.ts";
 import { callOwnCommand, runOwnCommand } from "./own-command.ts";
@@ -195,7 +195,7 @@ class Cockpit {
       ? { lines: diffLines(diff ?? "", io), isFollowed: false }
       : item === undefined
         ? { lines: work, isFollowed: true }
-        : { lines: inboxLines([item], io.results, now), isFollowed: false };
+        : { lines: inboxLines([item], io.results, now, answerKeys(item).length > 0), isFollowed: false };
     const title = this.#showsChanges ? [paint.bold("changes in its worktree:")] : [];
     if (item?.id !== this.#state.item?.id) this.#set({ top: undefined });
     this.#set({

@@ -7,7 +7,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { InboxItem } from "@holdfast/proto/view";
 import type { Look } from "@holdfast/terminal/frame/command";
 import { duration, plainLine } from "@holdfast/terminal/frame/plain-text";
-import type { TypedText } from "./answer-keys.ts";
+import { answerKeys, type TypedText } from "./answer-keys.ts";
 import { inboxLines } from "../sessions/inbox-text.ts";
 
 export interface InboxState {
@@ -62,7 +62,9 @@ export function inboxPicture(
   const below = [...wrap(last, columns), paint.dim(KEYS)];
   const item = items[at];
   const detail =
-    item === undefined ? [] : inboxLines([item], look, now).flatMap((line) => wrap(line, columns));
+    item === undefined
+      ? []
+      : inboxLines([item], look, now, answerKeys(item).length > 0).flatMap((line) => wrap(line, columns));
   const page = Math.max(1, rows - above.length - below.length - 1);
   const shown = detail.slice(top, top + page);
   const left = detail.length - top - shown.length;

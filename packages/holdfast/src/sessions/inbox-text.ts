@@ -8,7 +8,7 @@ import type { InboxItem } from "@holdfast/proto/view";
 import type { Look } from "@holdfast/terminal/frame/command";
 import { duration, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { shownIds } from "@holdfast/terminal/view/session-tree";
-import { askedLines, moment } from "@holdfast/terminal/view/describe-session";
+import { askedLines, moment, ruleAdvice } from "@holdfast/terminal/view/describe-session";
 
 const NAME_CHARS = 60;
 const TITLE_MIN = 12;
@@ -21,12 +21,24 @@ const TITLES: { readonly [kind in InboxItem["kind"]]: string } = {
   answered: "answered, and not yet taken",
 };
 
-export function inboxLines(items: readonly InboxItem[], look: Look, now: number): readonly string[] {
+/** @param hasKeys whether keys answer the items, so that no command is shown. */
+export function inboxLines(
+  items: readonly InboxItem[],
+  look: Look,
+  now: number,
+  hasKeys = false,
+): readonly string[] {
   const ids = shownIds(items, look);
-  return items.flatMap((item) => [...itemLines(item, ids(item.sessionId), look, now), ""]).slice(0, -1);
+  return items
+    .flatMap((item) => [...itemLines(item, ids(item.sessionId), { look, now, hasKeys }), ""])
+    .slice(0, -1);
 }
 
-function itemLines(item: InboxItem, id: string, look: Look, now: number): readonly string[] {
+function itemLines(
+  item: InboxItem,
+  id: string,
+  { look, now, hasKeys }: { readonly look: Look; readonly now: number; readonly hasKeys: boolean },
+): readonly string[] {
   const { paint, symbols, columns } = look;
   const {
     kind,
@@ -37,6 +49,8 @@ function itemLines(item: InboxItem, id: string, look: Look, now: number): readon
     what,
     tool,
     action,
+    change,
+    beside,
     folder,
     details,
     principal,
@@ -52,14 +66,15 @@ function itemLines(item: InboxItem, id: string, look: Look, now: number): readon
   const head = `${paint.bold(begin)}  ${names}  ${title === "" ? "" : about}${paint.dim(`${id}  ${age}`)}`;
   const asked = askedLines({
     prompt: what,
-    ...defined({ tool, action, folder, lastingRule, askedBy }),
-    ...defined({ details }),
+    ...defined({ tool, action, change, beside, folder, askedBy, details }),
   });
+  const advice = lastingRule === undefined || kind === "answered" ? [] : [ruleAdvice(lastingRule)];
   return [
     head,
     ...asked.map((line) => `    ${line}`),
     ...(until === undefined ? [] : [`    until ${moment(until, now)}`]),
     ...(principal.startsWith("anybody") ? [] : [`    for ${plainLine(principal, NAME_CHARS)}`]),
-    ...item.commands.map((command) => `    ${paint.cyan(command)}`),
+    ...(hasKeys ? [] : item.commands.map((command) => `    ${paint.cyan(command)}`)),
+    ...(hasKeys ? [] : advice.map((line) => `    ${paint.dim(line)}`)),
   ];
 }

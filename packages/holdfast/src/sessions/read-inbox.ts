@@ -60,14 +60,14 @@ export async function itemsOf(session: Session, context: InboxContext): Promise<
   return open.map((wait) => {
     const asked = records.get(wait.id);
     const view = viewQuestion(asked?.question ?? { prompt: wait.prompt }, wait.answer);
-    const { kind, prompt, tool, action, folder, lastingRule, askedBy, details } = view;
+    const { kind, prompt, tool, action, change, beside, folder, lastingRule, askedBy, details } = view;
     const isAnswered = pending.has(wait.name);
     return {
       ...common,
       id: positionId(sessionId, wait.id),
       kind: isAnswered ? "answered" : kind,
       what: prompt,
-      ...defined({ tool, action, folder, lastingRule, askedBy, details }),
+      ...defined({ tool, action, change, beside, folder, lastingRule, askedBy, details }),
       since: asked?.at ?? updatedAt,
       ...defined({ until: wait.until }),
       commands: isAnswered

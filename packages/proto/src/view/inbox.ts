@@ -25,6 +25,8 @@ export interface InboxItem {
   readonly editable?: QuestionView["editable"];
   /** The lines that its call would remove and add. */
   readonly change?: QuestionView["change"];
+  /** The arguments that its change does not say. */
+  readonly beside?: QuestionView["beside"];
   readonly folder?: string;
   /** The rule that an answer can keep for the session or the project. */
   readonly lastingRule?: string;

@@ -28,6 +28,11 @@ export interface QuestionView {
   readonly editable?: Readonly<Record<string, unknown>>;
   /** The lines that the call would remove and add. */
   readonly change?: readonly DiffLine[];
+  /**
+   * The arguments that neither the question nor the change says, as `action` has them. Absent where the change
+   * is not all of the edit.
+   */
+  readonly beside?: string;
   /** The folder in which the call would run. */
   readonly folder?: string;
   /** The rule that an answer can keep, such as `shell(git diff)`. */
@@ -53,7 +58,10 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
   const isEditable = takesInput === true && typeof input === "object" && !Array.isArray(input);
   const askedBy = ruleOf(rule);
   if (typeof tool !== "string") return { kind, prompt, ...(details === undefined ? {} : { details }) };
-  const { change } = viewCall(tool, input);
+  const { change, others } = viewCall(tool, input);
+  const unsaid = Object.entries(others ?? {}).filter(
+    ([, value]) => typeof value !== "string" || !prompt.includes(value),
+  );
   return {
     kind,
     prompt,
@@ -61,6 +69,7 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
     action: actionOf(input),
     ...(isEditable ? { editable: fieldsOf(input) } : {}),
     ...(change === undefined ? {} : { change }),
+    ...(others === undefined ? {} : { beside: actionOf(Object.fromEntries(unsaid)) }),
     ...(typeof folder === "string" ? { folder } : {}),
     ...(typeof lastingRule === "string" ? { lastingRule } : {}),
     ...(askedBy === undefined ? {} : { askedBy }),

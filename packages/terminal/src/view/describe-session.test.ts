@@ -1,5 +1,5 @@
 import { NEXT_INPUT, type Session, type Wait } from "@holdfast/core";
-import { NEXT_INPUT as VIEWED_NEXT_INPUT } from "@holdfast/proto/view";
+import { NEXT_INPUT as VIEWED_NEXT_INPUT, viewQuestion } from "@holdfast/proto/view";
 import { expect, test } from "vitest";
 import type { Look } from "../frame/command.ts";
 import { askedLines, beforeResume, commandLines, describeWaits } from "./describe-session.ts";
@@ -52,12 +52,10 @@ test("a session that too many orderly stops have paused asks for a longer grace,
 });
 
 test("a call is shown whole below its question, and not twice where the question has all of it", () => {
-  const call = { tool: "shell", folder: "/w", lastingRule: "shell(ls)" };
-  const rule = "with --for session or --for project the answer is kept as a rule for shell(ls)";
+  const call = { tool: "shell", folder: "/w" };
   expect(askedLines({ ...call, prompt: "Allow shell: ls?", action: "ls" })).toEqual([
     "Allow shell: ls?",
     "in /w",
-    rule,
   ]);
   const askedBy = "deny read_file(.env), which the call may break";
   expect(askedLines({ ...call, askedBy, prompt: "Allow shell: ls?", action: "ls" })).toContain(
@@ -65,7 +63,31 @@ test("a call is shown whole below its question, and not twice where the question
   );
   const long = `ls ${"x".repeat(300)}`;
   const prompt = `Allow shell: ${long}`.slice(0, 200);
-  expect(askedLines({ ...call, prompt, action: long })).toEqual([prompt, `  ${long}`, "in /w", rule]);
+  expect(askedLines({ ...call, prompt, action: long })).toEqual([prompt, `  ${long}`, "in /w"]);
+});
+
+test("the question about an edit shows its lines once, and the arguments that they do not say", () => {
+  const lines = (tool: string, input: object, isChangeShown?: boolean) =>
+    askedLines(
+      viewQuestion({ prompt: `Allow ${tool}: a.ts?`, details: { tool, input } }, "approval"),
+      isChangeShown,
+    );
+  const edit = { file_path: "a.ts", old_string: "one\ntwo\n", new_string: "one\n2\u200b\n" };
+  expect(lines("Edit", edit)).toEqual(["Allow Edit: a.ts?", "  - two", "  + 2\\u{200b}"]);
+  expect(lines("Edit", { ...edit, replace_all: true, file_path: "src/b.ts" })).toEqual([
+    "Allow Edit: a.ts?",
+    "  file_path: src/b.ts",
+    "  replace_all: true",
+    "  - two",
+    "  + 2\\u{200b}",
+  ]);
+  expect(lines("Write", { file_path: "a.ts", content: "x\n" }, true)).toEqual(["Allow Write: a.ts?"]);
+  // A patch, and an edit among several with an argument of its own, say more than their lines.
+  const edits = [{ old_string: "1", new_string: "2", replace_all: true }];
+  expect(lines("MultiEdit", { file_path: "a.ts", edits }).join("\n")).toContain('"replace_all":true');
+  expect(lines("apply_patch", { patch: "--- a.ts\n+++ a.ts\n@@ -1 +1 @@\n-1\n+2" }).join("\n")).toContain(
+    "@@ -1",
+  );
 });
 
 test("commands stand in one line where the terminal has room, and none is broken where it has not", () => {

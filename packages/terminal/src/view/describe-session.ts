@@ -154,29 +154,46 @@ export function questionLine(text: string, charsMax: number): string {
 /**
  * A question in full, with the call that is to be approved: a person approves what is shown. The first line
  * is the question. Only beyond 20,000 characters the text says that there is more, and where.
+ *
+ * @param isChangeShown whether all lines of its change stand above it.
  */
-export function askedLines({
-  prompt,
-  tool,
-  action,
-  folder,
-  lastingRule,
-  askedBy,
-  details,
-}: Omit<QuestionView, "kind" | "taskId">): readonly string[] {
+export function askedLines(
+  {
+    prompt,
+    tool,
+    action,
+    change,
+    beside,
+    folder,
+    askedBy,
+    details,
+  }: Omit<QuestionView, "kind" | "taskId" | "lastingRule">,
+  isChangeShown = false,
+): readonly string[] {
   if (action === undefined) return questionLines(prompt, details);
   const isSaid = action === "" || prompt === `Allow ${tool}: ${action}?`;
+  // An edit is read as its lines. Its arguments would say them again.
+  const call =
+    change !== undefined && beside !== undefined
+      ? [beside, ...(isChangeShown ? [] : [changeText(change)])].filter((text) => text !== "")
+      : isSaid
+        ? []
+        : [action];
   return [
     ...questionLines(prompt, undefined),
-    ...(isSaid ? [] : questionLines(action, undefined).map((line) => `  ${line}`)),
+    ...call.flatMap((text) => questionLines(text, undefined)).map((line) => `  ${line}`),
     ...(folder === undefined ? [] : [`in ${questionLine(folder, Infinity)}`]),
     ...(askedBy === undefined ? [] : [`asked by the rule ${questionLine(askedBy, RULE_CHARS)}`]),
-    ...(lastingRule === undefined
-      ? []
-      : [
-          `with --for session or --for project the answer is kept as a rule for ${questionLine(lastingRule, RULE_CHARS)}`,
-        ]),
   ];
+}
+
+function changeText(change: NonNullable<QuestionView["change"]>): string {
+  return change.map(({ type, text }) => `${type === "added" ? "+" : "-"} ${text}`).join("\n");
+}
+
+/** The advice beside the command `approve` for a question whose answer can be kept as a rule. */
+export function ruleAdvice(lastingRule: string): string {
+  return `with --for session or --for project the answer is kept as a rule for ${questionLine(lastingRule, RULE_CHARS)}`;
 }
 
 /** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */

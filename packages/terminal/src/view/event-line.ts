@@ -41,13 +41,17 @@ const ROLE_CHARS = 120;
 export function eventLine(
   event: JournalEvent,
   look: Look,
-  { now, sessionId }: { readonly now: number; readonly sessionId: string },
+  {
+    now,
+    sessionId,
+    isChangeShown = false,
+  }: { readonly now: number; readonly sessionId: string; readonly isChangeShown?: boolean },
 ): string | undefined {
   const { paint, symbols } = look;
   const kind = taskName(event, look);
   const name = signalText(event.name ?? "", sessionId);
   const line: Line | undefined = LINES[event.type]; // Newer versions have other types.
-  return line?.({ event, look, paint, symbols, kind, name, now, sessionId });
+  return line?.({ event, look, paint, symbols, kind, name, now, sessionId, isChangeShown });
 }
 
 /** An event, with the words and marks that its line may need. */
@@ -62,6 +66,8 @@ interface EventWords {
   readonly name: string;
   readonly now: number;
   readonly sessionId: string;
+  /** Whether the change that a question is about stands above it. */
+  readonly isChangeShown: boolean;
 }
 
 type Line = (words: EventWords) => string | undefined;
@@ -115,9 +121,10 @@ const WAIT_LINES = {
     if (event.name === AGENT_REPORT) return undefined; // Its entries follow.
     return `${symbols.wait} waits for ${name}${persistsOf(event, look)}`;
   },
-  request_input: ({ event, paint, symbols, now }) => {
+  request_input: ({ event, paint, symbols, now, isChangeShown }) => {
     const until = event.expiresAt === undefined ? "" : `  (until ${moment(event.expiresAt, now)})`;
-    return askedLines(viewQuestion({ prompt: event.prompt ?? "", details: event.details }, event.takes))
+    const view = viewQuestion({ prompt: event.prompt ?? "", details: event.details }, event.takes);
+    return askedLines(view, isChangeShown)
       .map((line, i) => (i === 0 ? `${paint.bold(symbols.ask)} ${paint.bold(line)}${until}` : `  ${line}`))
       .join("\n");
   },

@@ -20,6 +20,7 @@ import {
   askedLines,
   currentError,
   isByCancel,
+  ruleAdvice,
 } from "./describe-session.ts";
 import { entryText, roleText } from "./event-line.ts";
 import { callbackRows, kinFacts, shownIds, walk } from "./session-tree.ts";
@@ -211,8 +212,8 @@ function waiting(picture: Picture, look: Look): string[] {
   ];
   for (const { id, what, until, commands, hasArrived } of waits) {
     const question = questions.get(id);
-    const [first = "", ...others] =
-      question === undefined ? [] : askedLines(viewQuestion(question, undefined));
+    const view = question && viewQuestion(question, undefined);
+    const [first = "", ...others] = view === undefined ? [] : askedLines(view);
     const text =
       question === undefined ? what + until : `an answer to question ${question.id}${until}: ${first}`;
     lines.push(
@@ -220,6 +221,8 @@ function waiting(picture: Picture, look: Look): string[] {
       ...others.map((line) => `    ${line}`),
     );
     lines.push(...commands.map((command) => `      ${paint.cyan(command)}`));
+    if (view?.lastingRule !== undefined && commands.length > 0)
+      lines.push(`      ${paint.dim(ruleAdvice(view.lastingRule))}`);
   }
   if (pausedBelow.length > 0) {
     lines.push("", paint.bold("Paused below it"));

@@ -29,7 +29,7 @@ test.each([
   ["MultiEdit", { file_path: "a.ts", edits: [{ old_string: "two", new_string: "2" }] }],
   ["apply_patch", { path: "a.ts", patch: "--- a/a.ts\n+++ b/a.ts\n@@ -1 +1 @@\n one\n-two\n+2" }],
 ])("%s shows the lines that differ", (name, input) => {
-  expect(viewCall(name, input)).toEqual({
+  expect(viewCall(name, input)).toMatchObject({
     verb: "Edit",
     subject: "a.ts",
     change: [

@@ -15,6 +15,8 @@ export interface CallView {
   readonly subject: string;
   /** The lines that an edit removes and adds, in their order. */
   readonly change?: readonly DiffLine[];
+  /** The arguments that the change does not say. Absent where the change is not all of the edit. */
+  readonly others?: Readonly<Record<string, unknown>>;
   /** The steps of a plan of the model loop. The plans of coding agents are entries of their own. */
   readonly steps?: readonly PlanStepView[];
 }
@@ -61,15 +63,18 @@ const SHOWN_APART: ReadonlySet<string> = new Set(["Plan", "Propose a plan"]);
 
 const BEFORE = ["oldText", "old_string", "oldString", "old_str", "old_text"] as const;
 const AFTER = ["newText", "new_string", "newString", "new_str", "new_text"] as const;
+const PATCHES = ["patch", "diff", "unified_diff"] as const;
 
 export function viewCall(name: string, input: unknown): CallView {
   const fields = fieldsOf(input);
   const verb = VERBS.find(([, names]) => names.test(name.toLowerCase()))?.[0];
   const change = changeOf(verb, fields);
+  const others = change === undefined ? undefined : besideChange(verb, fields);
   return {
     verb: verb ?? toolName(name),
     subject: verb !== undefined && SHOWN_APART.has(verb) ? "" : subjectOf(fields, input),
     ...(change !== undefined && { change }),
+    ...(others !== undefined && { others }),
     ...(verb === "Plan" && Array.isArray(fields["todos"]) && { steps: fields["todos"].filter(isStep) }),
   };
 }
@@ -112,9 +117,23 @@ function changeOf(verb: string | undefined, fields: Fields): readonly DiffLine[]
     if (before !== undefined || after !== undefined) return editLines(before ?? "", after ?? "");
     return [];
   });
-  const patch = textOf(fields, ["patch", "diff", "unified_diff"]);
+  const patch = textOf(fields, PATCHES);
   if (lines.length === 0 && patch !== undefined) return patchedLines(patch);
   return lines.length === 0 ? undefined : lines;
+}
+
+/** A patch also has lines that do not change, and an edit among several may have arguments of its own. */
+function besideChange(verb: string | undefined, fields: Fields): Fields | undefined {
+  const { edits } = fields;
+  const isOf = (names: readonly string[], [name]: readonly [string, unknown]): boolean =>
+    names.includes(name);
+  const texts = [...BEFORE, ...AFTER];
+  const isWhole = (edit: unknown): boolean =>
+    Object.entries(fieldsOf(edit)).every((field) => isOf(texts, field));
+  if (Array.isArray(edits) && !edits.every(isWhole)) return undefined;
+  if (textOf(fields, PATCHES) !== undefined) return undefined;
+  const said = verb === "Write" ? ["content"] : Array.isArray(edits) ? ["edits"] : texts;
+  return Object.fromEntries(Object.entries(fields).filter((field) => !isOf(said, field)));
 }
 
 /** The lines that differ, without the lines with which both texts begin and end. */

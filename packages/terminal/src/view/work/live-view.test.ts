@@ -3,7 +3,7 @@
 import type { Session, TraceEvent } from "@holdfast/core";
 import { expect, test } from "vitest";
 import type { Io } from "../../frame/command.ts";
-import { liveView, type LiveView } from "./live-view.ts";
+import { liveView, type LiveView, type LiveViewOptions } from "./live-view.ts";
 
 const SESSION = "ses_a";
 const TASK = `${SESSION}-2`;
@@ -16,6 +16,29 @@ test("a text whose entry was shown before its tokens came is not shown again", (
   view.trace(token("I look."));
   view.event({ seq: 7, type: "append_entry", role: "assistant", content: { text: "I have looked." } });
   expect(shown()).toBe("agent  ses_a\nI look.\nI have looked.\n");
+});
+
+test("a question does not repeat the change that stands below its call, and advises no option where answers are typed", () => {
+  const { view, shown } = begun();
+  const input = { file_path: "a.ts", content: "x\n" };
+  const toolCalls = [{ id: "c", name: "Write", input }];
+  view.event({ seq: 4, type: "append_entry", role: "assistant", content: { text: "", toolCalls } });
+  const details = { tool: "write_file", input, lastingRule: "write_file(a.ts)" };
+  view.event({
+    seq: 5,
+    type: "request_input",
+    id: 5,
+    prompt: "Allow write_file: a.ts?",
+    takes: "approval",
+    details,
+  });
+  expect(shown()).not.toContain("content:");
+  expect(shown().match(/^ +\+ x$/gm)).toHaveLength(1);
+  expect(shown()).toContain("with --for session or --for project"); // Nobody types here, so a command is typed.
+  const typed = begun({ last: undefined });
+  typed.view.event({ seq: 5, type: "request_input", id: 5, prompt: "Allow?", takes: "approval", details });
+  expect(typed.shown()).toContain("+ x"); // No call stands above it.
+  expect(typed.shown()).not.toContain("--for");
 });
 
 test("a text whose entry was shown while its task runs is not shown again by its tokens", () => {
@@ -77,15 +100,23 @@ function token(text: string): TraceEvent {
   } as TraceEvent;
 }
 
-/** The view of a conversation that has begun, and what it has written. */
-function begun(): { readonly view: LiveView; readonly shown: () => string } {
+/**
+ * The view of a conversation that has begun, and what it has written.
+ *
+ * @param questions those that are answered by typing; by default nobody types.
+ */
+function begun(questions?: LiveViewOptions["questions"]): {
+  readonly view: LiveView;
+  readonly shown: () => string;
+} {
   let text = "";
   const same = (one: string): string => one;
-  const notes = { paint: { bold: same, dim: same, cyan: same }, symbols: {}, columns: 80 };
+  const notes = { paint: { bold: same, dim: same, cyan: same, green: same }, symbols: {}, columns: 80 };
   const io = {
     isJson: false,
     notes,
     status() {},
+    call: (line: string) => `holdfast ${line}`,
     note: (line: string) => (text += `${line}\n`),
     write: (piece: string) => (text += piece),
   } as unknown as Io;
@@ -93,8 +124,8 @@ function begun(): { readonly view: LiveView; readonly shown: () => string } {
     io,
     sessionId: SESSION,
     agent: {},
-    questions: undefined,
-    isDurable: false,
+    questions,
+    isDurable: true,
     isVerbose: false,
   });
   const session = {

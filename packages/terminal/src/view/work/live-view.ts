@@ -13,6 +13,7 @@ import { defined, isReservedName, NEXT_INPUT, type Session, type TraceEvent } fr
 import {
   AGENT_REPORT,
   deliveryOf,
+  foldChange,
   replyOf,
   subAgentCallOf,
   viewQuestion,
@@ -29,6 +30,7 @@ import {
   isOfAdapter,
   isOfProgram,
   messageCommands,
+  ruleAdvice,
 } from "../describe-session.ts";
 import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
 import type { JournalEvent } from "../journal-events.ts";
@@ -156,11 +158,21 @@ class TextView implements LiveView {
     if (event.type === "wait_signal" && event.name === AGENT_REPORT) this.#shown.add(AGENT_REPORT);
     if (isReportOfAdapter(event) || this.#wasStreamed(event) || this.#isWaitOfProgram(event)) return;
     if (event.type === "append_entry") this.#said = wholeTextOf(event);
-    const line = eventLine(event, this.#io.notes, { now: Date.now(), sessionId: this.#sessionId });
+    const isChangeShown = event.type === "request_input" && this.#showsChangeOf(event);
+    const at = { now: Date.now(), sessionId: this.#sessionId, isChangeShown };
+    const line = eventLine(event, this.#io.notes, at);
     if (line === undefined) return;
     this.#note(line);
     if (event.type === "request_input") this.#hintAtQuestion(event);
     if (event.type === "wait_signal") this.#hintAtWait(event.name ?? "");
+  }
+
+  /** Whether all lines of the change that is asked about stand there, below its call. */
+  #showsChangeOf({ prompt = "", details, takes }: JournalEvent): boolean {
+    const { change = [] } = viewQuestion({ prompt, details }, takes);
+    if (foldChange(change).length < change.length) return false;
+    const text = JSON.stringify(change);
+    return [...this.#open.values()].some((call) => JSON.stringify(call.change) === text);
   }
 
   /** Shows an event of a conversation. @returns whether nothing more is to be said of it. */
@@ -253,6 +265,11 @@ class TextView implements LiveView {
     if (this.#options.questions !== undefined)
       this.#note(this.#io.notes.paint.dim(`  ${howToAnswer(question)}`));
     this.#hintAtCommands(commands, this.#options.questions !== undefined ? "or from another terminal: " : "");
+    // A person who types here keeps the answer with `a`.
+    const { lastingRule } = question;
+    const isAdvised = this.#options.questions === undefined && this.#options.isDurable && commands.length > 0;
+    if (isAdvised && lastingRule !== undefined)
+      this.#note(this.#io.notes.paint.dim(`  ${ruleAdvice(lastingRule)}`));
   }
 
   #hintAtWait(name: string): void {
