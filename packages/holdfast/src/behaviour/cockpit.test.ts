@@ -94,6 +94,26 @@ test("the picture follows a terminal that shrinks", async () => {
   await top.finished;
 });
 
+test("Enter opens a session on the whole screen, and q and Escape go back to the list", async () => {
+  for (const id of ["one", "two"])
+    expect((await project.run("run", "asks.ts", "--session", id, "--park")).code).toBe(0);
+  const top = onTerminal("holdfast top; echo code $?");
+  await press(top, [
+    ["q leaves", "\r"],
+    ["back to the list", "q"],
+    ["q leaves", "\r"],
+    ["back to the list", "\u001b"],
+    ["q leaves", "q"],
+  ]);
+  expect((await top.finished).stdout).toContain("code 0");
+  const opened = pictures(top)
+    .find((lines) => lines.join("\n").includes("back to the list"))!
+    .join("\n");
+  expect(opened.match(/Allow shell\?/g)?.length).toBeGreaterThan(1); // Its work, and its question.
+  expect(opened).toContain("a approve");
+  expect(opened.match(/input_required +asks/g)).toHaveLength(1);
+});
+
 test("an approval, a denial and a stop need Enter, and reach the session that was shown", async () => {
   expect((await project.run("run", "asks.ts", "--session", "one", "--park")).code).toBe(0);
   const top = onTerminal("holdfast top");

@@ -31,6 +31,8 @@ export interface CockpitState {
   /** The question of the selected session. */
   readonly item: InboxItem | undefined;
   readonly hasWorktree: boolean;
+  /** Whether the selected session has the whole screen. */
+  readonly isOpen: boolean;
   readonly detail: CockpitDetail;
   /** The first line of the detail that is shown; `undefined` for its usual place. */
   readonly top: number | undefined;
@@ -67,16 +69,17 @@ export function cockpitPicture(
   const last = typing === undefined ? message : `${typing.label}: ${typing.text}_`;
   const keys = wrapped(keysOf(state, sessions[at]).join("  "), columns).map((line) => paint.dim(line));
   const below = [...wrap(last, columns), ...keys];
-  const listRows = Math.max(LIST_LEAST, Math.floor((rows - below.length - 2) * LIST_SHARE));
+  const share = Math.max(LIST_LEAST, Math.floor((rows - below.length - 2) * LIST_SHARE));
+  const listRows = state.isOpen ? 1 : share;
   const [columnHead = "", ...table] = topLines({ sessions }, look, now, columns - 2, columns < WIDE);
-  const from = Math.max(0, Math.min(at - listRows + 2, table.length - listRows));
+  const from = state.isOpen ? at : Math.max(0, Math.min(at - listRows + 2, table.length - listRows));
   const list = table.slice(from, from + listRows).map((line, index) => {
     const { sessionId } = sessions[from + index]!.session;
     const mark = `${sessionId === selected ? look.symbols.begin : " "}${marked.has(sessionId) ? "*" : " "}`;
     return sessionId === selected ? paint.bold(mark + line) : mark + line;
   });
   const hidden = table.length - list.length;
-  const more = hidden > 0 ? [paint.dim(`  ${hidden} more: j and k`)] : [];
+  const more = hidden > 0 && !state.isOpen ? [paint.dim(`  ${hidden} more: j and k`)] : [];
   const above = [
     head,
     ...(table.length === 0 ? [] : [`  ${columnHead}`]),
@@ -107,10 +110,12 @@ export function cockpitPicture(
 
 /** The keys that do something now, the most needed first. */
 function keysOf(
-  { item, hasWorktree, marked }: CockpitState,
+  { item, hasWorktree, marked, isOpen: isWhole }: CockpitState,
   selected: LiveSession | undefined,
 ): readonly string[] {
-  const general = ["j/k choose", "n new", "q leaves"];
+  const general = isWhole
+    ? ["j/k next", "q or Escape: back to the list"]
+    : ["j/k choose", "n new", "q leaves"];
   if (selected === undefined) return general;
   const { status } = selected.session;
   const hasEnded = status === "completed" || status === "failed" || status === "cancelled";
@@ -118,7 +123,7 @@ function keysOf(
   const to = marked.size === 0 ? "m message" : `m message to ${marked.size}`;
   return [
     ...(item === undefined ? [] : answerKeys(item)),
-    "Enter see",
+    ...(isWhole ? [] : ["Enter open"]),
     ...(hasEnded ? [] : [to, "t mark", "x stop"]),
     ...(isOpen || hasEnded ? [] : ["r resume"]),
     ...(hasWorktree ? ["c changes", "M merge"] : []),

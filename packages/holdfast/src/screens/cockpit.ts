@@ -9,12 +9,11 @@ import { HOUR_MS, HoldfastError, isEnded } from "@holdfast/core";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { plain, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { withScreen, type Key, type TerminalScreen } from "@holdfast/terminal/frame/terminal-screen";
-import { isIdleConversation } from "@holdfast/terminal/view/describe-session";
+import type { InboxItem } from "@holdfast/proto/view";
 import { CostReader } from "@holdfast/terminal/view/session-cost";
 import { mergeWork } from "../agents/workspaces/project-worktrees.ts";
 import { sessionWork } from "../agents/workspaces/session-work.ts";
 import type { Readers } from "@holdfast/place/find-session";
-import { isRunElsewhere } from "@holdfast/place/project-storage";
 import { cancelSession } from "../sessions/steer/cancel-session.ts";
 import { itemsOf } from "../sessions/read-inbox.ts";
 import { inboxLines } from "../sessions/inbox-text.ts";
@@ -22,7 +21,7 @@ import { sendMessage } from "../sessions/steer/send-message.ts";
 import { answerByKey, answerKeys, isAnswerKey, quietly, typeLine } from "./answer-keys.ts";
 import { cockpitPicture, type CockpitDetail, type CockpitState } from "./cockpit-picture.ts";
 import { readEnded, readLive, type LiveSession } from "./live-sessions.ts";
-import { callOwnCommand, runOwnCommand } from "./own-command.ts";
+import { callOwnCommand } from "./own-command.ts";
 import { followPlaces } from "./place-changes.ts";
 import { PastWorkReader } from "./past-work-reader.ts";
 
@@ -33,6 +32,8 @@ const REST_MS = 100;
 const ENDED_MS = 12 * HOUR_MS;
 const ENDED_SHOWN = 10;
 const WORK_LINES = 400;
+/** The lines of its work above the question of an opened session. */
+const LINES_BEFORE = 20;
 const TITLE_CHARS = 40;
 
 export interface CockpitOptions {
@@ -44,7 +45,7 @@ export interface CockpitOptions {
   readonly io: Io;
 }
 
-/** Shows them until q. @returns the exit code. */
+/** Shows them until q, which goes back to the list where a session is open. @returns the exit code. */
 export async function showCockpit(options: CockpitOptions): Promise<number> {
   return withScreen(options.io, async (screen) => {
     const cockpit = new Cockpit(screen, options);
@@ -91,6 +92,7 @@ class Cockpit {
       marked: new Set(),
       item: undefined,
       hasWorktree: false,
+      isOpen: false,
       detail: NOTHING,
       top: undefined,
       message: "",
@@ -116,8 +118,10 @@ class Cockpit {
         key = await this.#screen.key(AGES_MS);
       if (this.#screen.stopExit !== undefined) return this.#screen.stopExit;
       if (key === undefined) continue;
-      if (key.name === "q" || key.name === "escape" || key.name === "end") return 0;
-      await this.#press(key);
+      const goesBack = key.name === "q" || key.name === "escape";
+      if (key.name === "end" || (goesBack && !this.#state.isOpen)) return 0;
+      if (goesBack) this.#set({ isOpen: false, top: undefined, message: "" });
+      else await this.#press(key);
     }
   }
 
@@ -175,7 +179,7 @@ class Cockpit {
       liveCount,
       isCut,
       marked: new Set([...marked].filter((id) => ids.has(id))),
-      ...(isGone ? { selected: undefined } : {}),
+      ...(isGone ? { selected: undefined, isOpen: false } : {}),
       ...(isGone && message === "" ? { message: "the session is gone: choose with j or k" } : {}),
     });
     if (wasEmpty && message === "") this.#choose(1);
@@ -191,11 +195,15 @@ class Cockpit {
     this.#readWork(selected);
     const { diff } = this.#work;
     const { paint } = io.results;
+    const questionOf = (asked: InboxItem): readonly string[] =>
+      inboxLines([asked], io.results, now, answerKeys(asked).length > 0);
+    // The question begins the detail of the list, where little of it fits.
+    const before = this.#state.isOpen && work.length > 0 ? [...work.slice(-LINES_BEFORE), ""] : [];
     const detail: CockpitDetail = this.#showsChanges
       ? { lines: diffLines(diff ?? "", io), isFollowed: false }
       : item === undefined
         ? { lines: work, isFollowed: true }
-        : { lines: inboxLines([item], io.results, now, answerKeys(item).length > 0), isFollowed: false };
+        : { lines: [...before, ...questionOf(item)], isFollowed: false };
     const title = this.#showsChanges ? [paint.bold("changes in its worktree:")] : [];
     if (item?.id !== this.#state.item?.id) this.#set({ top: undefined });
     this.#set({
@@ -262,7 +270,8 @@ class Cockpit {
     }
     switch (name) {
       case "return":
-        return this.#see(selected);
+        this.#set({ isOpen: true, top: undefined, message: "" });
+        return undefined;
       case "c":
         this.#showsChanges = !this.#showsChanges && this.#work.diff !== undefined;
         this.#set({ top: undefined });
@@ -289,22 +298,6 @@ class Cockpit {
       this.#draw();
     };
     return typeLine(this.#screen, label, draw, initial);
-  }
-
-  async #see({ session, place }: LiveSession): Promise<string | undefined> {
-    const { args, io } = this.#options;
-    const { sessionId, status } = session;
-    const isElsewhere = place.coordinator !== undefined || (await isRunElsewhere(place, session));
-    const isIdle = status === "waiting" && isIdleConversation(session);
-    if (!isEnded(status) && !isElsewhere && !isIdle)
-      return "no process runs it: r resumes it in the background";
-    const words = isEnded(status)
-      ? ["logs", sessionId]
-      : isElsewhere
-        ? ["attach", sessionId]
-        : ["chat", `--session=${sessionId}`];
-    await this.#screen.lend(() => runOwnCommand(words, args, io));
-    return "";
   }
 
   async #sendTo(ids: readonly string[]): Promise<string> {

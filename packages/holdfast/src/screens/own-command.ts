@@ -1,34 +1,12 @@
-// `runOwnCommand`: another command of ours on the same terminal, while a screen has given it away.
-// `callOwnCommand`: one that works without the terminal.
+// `callOwnCommand`: another command of ours, which works without the terminal of the screen that calls it.
 
 import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { withHandedKeys } from "@holdfast/system";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 
 const SAID_CHARS = 400;
-
-/** @returns when it has ended. */
-export async function runOwnCommand(words: readonly string[], args: Arguments, io: Io): Promise<void> {
-  const child = spawn(process.execPath, wordsOf(words, args), {
-    cwd: io.cwd,
-    stdio: "inherit",
-    env: withHandedKeys(process.env, io.keys.handed),
-  });
-  await new Promise<void>((ended) => {
-    child.on("error", () => ended());
-    child.on("exit", () => ended());
-  });
-  io.write("Enter goes back");
-  const lines = createInterface({ input: io.stdin });
-  await new Promise<void>((read) => {
-    lines.once("line", () => read());
-    lines.once("close", () => read());
-  });
-  lines.close();
-}
 
 /** @param input its standard input. @returns what it has said, on one line. */
 export async function callOwnCommand(

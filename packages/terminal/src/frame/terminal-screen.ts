@@ -1,7 +1,6 @@
 // `TerminalScreen`: a whole terminal that is drawn again on each change, and the keys that a person presses.
 //
 //   - The terminal is as it was when the screen is closed, however the process ends (`holdTerminal`).
-//   - Another program may have the terminal for a while (`lend`). Ctrl-C is then for that program alone.
 //   - Text of agents cannot steer the terminal: everything that is drawn keeps its colours only.
 //   - Nothing is written while nothing has changed.
 
@@ -35,51 +34,26 @@ const LEAVE = "\u001b[?7h\u001b[?25h\u001b[?1049l";
 export class TerminalScreen {
   readonly #io: Io;
   readonly #release: () => void;
-  #endHold: () => void = () => {};
+  readonly #endHold: () => void;
   readonly #keys: Key[] = [];
   #isAwaited: (() => void) | undefined;
   #drawn = "";
-  #isLent = false;
   #stopped: StopSignal | undefined;
 
   constructor(io: Io) {
     this.#io = io;
     this.#release = io.onStop((signal) => {
-      if (this.#isLent && signal === "SIGINT") return;
       this.#stopped ??= signal;
       this.#isAwaited?.();
     });
     emitKeypressEvents(io.stdin);
     process.on("SIGWINCH", this.wake);
-    this.#take();
-  }
-
-  #take(): void {
-    const { stdin } = this.#io;
-    this.#endHold = holdTerminal(this.#io, LEAVE);
-    setRawMode(this.#io, true);
+    const { stdin } = io;
+    this.#endHold = holdTerminal(io, LEAVE);
+    setRawMode(io, true);
     stdin.on("keypress", this.#onKey);
     stdin.resume();
-    this.#io.write(ENTER);
-    this.#drawn = "";
-  }
-
-  #leave(): void {
-    this.#io.stdin.off("keypress", this.#onKey);
-    this.#io.stdin.pause();
-    this.#endHold();
-  }
-
-  /** Gives the terminal to other work, and takes it again afterwards. */
-  async lend<T>(work: () => Promise<T>): Promise<T> {
-    this.#leave();
-    this.#isLent = true;
-    try {
-      return await work();
-    } finally {
-      this.#isLent = false;
-      this.#take();
-    }
+    io.write(ENTER);
   }
 
   /** The exit code of the signal that asked for the end. */
@@ -127,7 +101,9 @@ export class TerminalScreen {
 
   close(): void {
     process.off("SIGWINCH", this.wake);
-    this.#leave();
+    this.#io.stdin.off("keypress", this.#onKey);
+    this.#io.stdin.pause();
+    this.#endHold();
     this.#release();
   }
 

@@ -13,9 +13,9 @@ export const top: Command = {
   name: "top",
   description:
     "On a terminal the list follows the changes of the place until q, with the sessions that ended in the last 12 hours below, and the " +
-    "selected session in full: what it asks, or what it does. Keys: j and k choose, Enter shows it at work, a approves and d denies with a " +
-    "reason, s and p keep the answer as a rule for the session or the project, e writes an answer, m sends a message (t marks several for it), c shows the changes in its worktree and M " +
-    "merges them, x stops it, r resumes it in the background, n starts a new one in the background. Elsewhere, and with --json, the command " +
+    "selected session in full: what it asks, or what it does. Keys: j and k choose, Enter opens it on the whole screen and q or Escape goes " +
+    "back to the list, a approves and d denies with a reason, s and p keep the answer as a rule for the session or the project, e writes an answer, m sends a message " +
+    "(t marks several for it), c shows the changes in its worktree and M merges them, x stops it, r resumes it in the background, n starts a new one in the background. Elsewhere, and with --json, the command " +
     "shows the list once and ends. Sessions that need a person come first. The cost is that of the session's own calls of models, by its " +
     "journal. A call without a known price has an unknown cost.",
   options: { limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" } },
