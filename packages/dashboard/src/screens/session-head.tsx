@@ -3,7 +3,7 @@
 
 import { Link } from "@tanstack/react-router";
 import { useMemo, useRef, useState } from "react";
-import { budgetUses, costText, isWhyOfCause, type TimelineBuilder } from "@holdfast/proto/view";
+import { budgetUses, isWhyOfCause, ownCostText, type TimelineBuilder } from "@holdfast/proto/view";
 import { call } from "../api/client.ts";
 import type { LiveState } from "../api/live-session.ts";
 import { itemOfQuestion } from "../api/open-items.ts";
@@ -101,7 +101,7 @@ function factsOf(
   return [
     `started ${dateText(createdAt)}`,
     endedAt === undefined ? "" : `took ${duration(endedAt - createdAt)}`,
-    hasJournal && timeline.usage === undefined ? "" : `own calls ${costText(timeline.usage)}`,
+    hasJournal && timeline.usage === undefined ? "" : ownCostText(timeline.usage),
     ...(account === undefined || pauseReason === "budget_exceeded"
       ? []
       : budgetUses(account).map(({ text }) => `budget: ${text}`)),

@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { addUsage, costText, exactUsdText, NO_COST, uncountedText, usdText, type Cost } from "./cost.ts";
+import {
+  addUsage,
+  costText,
+  exactUsdText,
+  NO_COST,
+  ownCostText,
+  uncountedText,
+  usdText,
+  type Cost,
+} from "./cost.ts";
 
 const call = (costMicroUsd?: number) => ({
   model: "m",
@@ -9,6 +18,13 @@ const call = (costMicroUsd?: number) => ({
 });
 const sum = (...costs: readonly (number | undefined)[]): Cost =>
   costs.reduce<Cost>((cost, microUsd) => addUsage(cost, call(microUsd)), NO_COST);
+
+test("the cost of own calls is a fact that says of what it is", () => {
+  expect(ownCostText(undefined)).toBe("the cost of its own calls is unknown");
+  expect(ownCostText(sum(120_000))).toBe("own calls cost $0.12");
+  expect(ownCostText(sum(120_000, undefined))).toBe("own calls cost $0.12 + unknown");
+  expect(ownCostText(NO_COST)).toBe("");
+});
 
 test("a cost that no call recorded is unknown, and no zero (cost-1)", () => {
   expect(costText(sum(undefined))).toBe("unknown");

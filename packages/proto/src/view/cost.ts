@@ -65,6 +65,13 @@ export function costText(cost: Cost | undefined): string {
   return unpriced === 0 ? usdText(costMicroUsd) : `${usdText(costMicroUsd)} + ${UNKNOWN_COST}`;
 }
 
+/** The cost of a session's own calls as a fact of it; empty when nothing was called. */
+export function ownCostText(cost: Cost | undefined): string {
+  const text = costText(cost);
+  if (text === "") return "";
+  return text === UNKNOWN_COST ? "the cost of its own calls is unknown" : `own calls cost ${text}`;
+}
+
 /** "the usage of 2 turns is not known in full, and in no sum and no budget"; `undefined` where all of it was counted. */
 export function uncountedText({ uncounted = 0 }: Cost): string | undefined {
   if (uncounted === 0) return undefined;

@@ -64,6 +64,7 @@ export {
   isUncounted,
   exactUsdText,
   NO_COST,
+  ownCostText,
   uncountedText,
   usdText,
 } from "./cost.ts";
