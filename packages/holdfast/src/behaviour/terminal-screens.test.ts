@@ -82,7 +82,11 @@ test(
         columns === 80 ? /asks\S* +asks .* Allow shell\?/ : /asks +one-\S*…\S* .* Allow shell\?/,
       );
       const listed = await onTerminal("list", [], columns);
-      expect(listed).toMatch(/one-\S*…\S* +input_required +asks +\S.* ago/);
+      expect(listed).toMatch(
+        columns === 80
+          ? /one-\S*…\S* +asks +asks .* Allow shell\?/
+          : /one-\S*…\S* +input_required +asks +\S.* ago +an answer to question \d+: Allow shell\?/,
+      );
     }
 
     const shown = await onTerminal("top", [["q leaves", "q"]]);
@@ -104,7 +108,7 @@ test(
     expect(whole).toMatch(/^ses_.*[0-9a-f]{12}$/);
     const listed = await onTerminal("list", [], 80);
     expect(listed).toMatch(
-      new RegExp(`^${short} +input_required +asks +Clean the build folder +\\d+ s ago`, "m"),
+      new RegExp(`^${short} +asks +asks +Clean the build folder +\\d+ s +Allow shell`, "m"),
     );
     for (const line of listed.split("\n").slice(0, 4)) expect(line.trimEnd().length).toBeLessThanOrEqual(80);
     expect(await onTerminal("top", [["q leaves", "q"]], 80)).toMatch(

@@ -18,17 +18,26 @@ import { sessionJson } from "@holdfast/terminal/view/session-json";
 import { programOf } from "@holdfast/machine/agent-source";
 import { isIncluded } from "@holdfast/programs/included-programs";
 import { CostReader } from "@holdfast/terminal/view/session-cost";
-import { describeWaits, statusText } from "@holdfast/terminal/view/describe-session";
+import {
+  describeWaits,
+  questionLine,
+  shortStatus,
+  statusText,
+} from "@holdfast/terminal/view/describe-session";
 import { age, fittedTable, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { asTrees, cancelText, shownIds, walk } from "@holdfast/terminal/view/session-tree";
 import { pauseAdvice } from "@holdfast/terminal/view/pause-advice";
 import { findDriver } from "@holdfast/place/project-storage";
 
 const LIMIT = 50;
+const PROMPT_CHARS = 200;
 /** A session is `interrupted` while it is `working` and no process runs it. */
 const STATUSES = [...SESSION_STATUSES, "interrupted"] as const;
-/** The title stays readable before the last column does. */
+/** The title stays readable before the last column does, where there is room for both. */
 const TITLE_MIN = 24;
+const NARROW_TITLE_MIN = 14;
+/** A narrower terminal has short words for statuses, times and waits. */
+const WIDE = 110;
 
 export const list: Command = {
   name: "list",
@@ -135,6 +144,12 @@ async function linesOf(
   const now = Date.now();
   const isDriven = await drivenOf(sessions, database);
   const isElsewhere = database.coordinator !== undefined;
+  const { symbols, columns } = io.results;
+  const isNarrow = columns < WIDE;
+  const statusOf = (session: Session): string => {
+    const status = statusText(session, isDriven(session));
+    return isNarrow ? shortStatus(status) : status;
+  };
   const costOf = (session: Session): string => {
     const cost = costs.get(session.sessionId) ?? session.cost;
     return cost === undefined ? "" : costText(cost);
@@ -143,7 +158,7 @@ async function linesOf(
     const { handedOffTo, progress, cancel } = session;
     const paused = pauseAdvice(session, io, isElsewhere);
     const waitsFor = describeWaits(session, { io, now })
-      .map(({ what, until }) => what + until)
+      .map(({ id, what, until }) => (isNarrow ? promptOf(session, id) : undefined) ?? what + until)
       .join("; ");
     return [
       !isDriven(session) && isLost(session)
@@ -162,22 +177,27 @@ async function linesOf(
       .filter((text) => text !== "")
       .join("  ");
   };
-  const { symbols, columns } = io.results;
   const ids = shownIds(sessions, io.results);
   const rows = [...walk(asTrees(sessions))].map(({ session, depth }) => [
     "  ".repeat(depth) + ids(session.sessionId),
-    statusText(session, isDriven(session)),
+    statusOf(session),
     plainLine(session.agent.name, 40),
     plainLine(session.title ?? "", TITLE_CHARS),
-    `${age(now - session.updatedAt)} ago`,
+    `${age(now - session.updatedAt)}${isNarrow ? "" : " ago"}`,
     costOf(session),
     waitOf(session),
   ]);
   const head = ["SESSION", "STATUS", "AGENT", "TITLE", "UPDATED", "COST", "WAITS FOR"];
-  const [table, title] = [[head, ...rows], 3];
-  return fittedTable(table, { columns, id: 0, cutMark: symbols.cut, least: { [title]: TITLE_MIN } }).join(
-    "\n",
-  );
+  const [title, updated, cost] = [3, 4, 5];
+  const least = { [title]: isNarrow ? NARROW_TITLE_MIN : TITLE_MIN };
+  const dropped = [cost, updated];
+  return fittedTable([head, ...rows], { columns, id: 0, cutMark: symbols.cut, least, dropped }).join("\n");
+}
+
+/** The question of a wait, if it is one. */
+function promptOf({ waits }: Session, id: number): string | undefined {
+  const wait = waits.find((one) => one.id === id);
+  return wait?.type === "input" ? questionLine(wait.prompt, PROMPT_CHARS) : undefined;
 }
 
 /** Whether a process must be running it for its status to be true. */

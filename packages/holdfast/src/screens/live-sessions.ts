@@ -30,6 +30,7 @@ import {
   isOfProgram,
   moment,
   paintStatus,
+  shortStatus,
   statusText,
 } from "@holdfast/terminal/view/describe-session";
 import { shownIds } from "@holdfast/terminal/view/session-tree";
@@ -227,20 +228,10 @@ function sinceOf(session: Session): number {
   return isOnRun(session) ? session.createdAt : (session.endedAt ?? session.updatedAt);
 }
 
-/** One word for a status, where a table has little room. */
-const SHORT_STATUS: Readonly<Record<string, string>> = {
-  input_required: "asks",
-  working: "works",
-  waiting: "waits",
-  submitted: "queued",
-  cancelling: "stopping",
-  completed: "done",
-};
-
 function statusCell(session: Session, look: Look, isDriven: boolean, isNarrow: boolean): string {
   const status = statusText(session, isDriven);
   const painted = paintStatus(session, look, isDriven);
-  return isNarrow ? painted.replace(status, SHORT_STATUS[status] ?? status) : painted;
+  return isNarrow ? painted.replace(status, shortStatus(status)) : painted;
 }
 
 /**

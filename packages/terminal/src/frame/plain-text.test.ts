@@ -120,6 +120,21 @@ describe("text of ours", () => {
     expect(line).toBe("3f9a1c20  Find the fault in the l…  5 min ago  an…");
   });
 
+  test("columns that may be dropped go before another one is cut below its least width", () => {
+    const rows = [
+      ["SESSION", "TITLE", "UPDATED", "COST", "WAITS FOR"],
+      ["3f9a1c20", "Find the fault in the login", "5 min", "$0.0850", "Allow shell: git push origin main?"],
+    ];
+    const line = (columns: number): string | undefined =>
+      fittedTable(rows, { columns, id: 0, cutMark: "…", least: { 1: 14 }, dropped: [3, 2] })[1];
+    expect(line(100)).toBe(
+      "3f9a1c20  Find the fault in the login  5 min    $0.0850  Allow shell: git push origin main?",
+    );
+    expect(line(65)).toBe("3f9a1c20  Find the fault…  5 min    $0.0850  Allow shell: git pu…");
+    expect(line(60)).toBe("3f9a1c20  Find the fault in …  5 min    Allow shell: git pu…");
+    expect(line(50)).toBe("3f9a1c20  Find the fault in…  Allow shell: git pu…");
+  });
+
   test.each([
     [0, "0 s"],
     [59_999, "59 s"],

@@ -128,40 +128,56 @@ const ID_MIN = 10;
 const LAST_MIN = 20;
 const OTHER_MIN = 14;
 
+/** How a table gives way to the width of its terminal. */
+interface TableFit {
+  readonly columns: number;
+  /** The column of the ids. */
+  readonly id: number;
+  readonly cutMark: string;
+  /** The fewest characters of other columns, by their places. They give way after the last one. */
+  readonly least?: Readonly<Record<number, number>>;
+  /** The columns that are left out where the others would be cut below their least widths, the first one first. */
+  readonly dropped?: readonly number[];
+}
+
 /**
- * A table that is as wide as the terminal at most. The ids give way first, in their middle, because their
- * ends tell them apart; then the last column, then the widest of the others. Each cut shows the mark. Cells
- * with colours are not cut.
- *
- * @param id the column of the ids.
- * @param least the fewest characters of other columns, by their places. They give way after the last one.
+ * A table that is as wide as the terminal at most. Columns that may be dropped go first. Then the ids give way,
+ * in their middle, because their ends tell them apart; then the last column, then the widest of the others. Each
+ * cut shows the mark. Cells with colours are not cut.
  */
-export function fittedTable(
+export function fittedTable(rows: readonly (readonly string[])[], fit: TableFit): string[] {
+  const all = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => visibleLength(row[at] ?? ""))));
+  const leastOf = (at: number): number =>
+    at === fit.id ? ID_MIN : at === all.length - 1 ? LAST_MIN : (fit.least?.[at] ?? OTHER_MIN);
+  let kept = all.map((_, at) => at);
+  for (const drop of fit.dropped ?? []) {
+    const needed = kept.reduce((sum, at) => sum + Math.min(all[at]!, leastOf(at)), 2 * (kept.length - 1));
+    if (needed > fit.columns) kept = kept.filter((at) => at !== drop);
+  }
+  return cutTable(
+    rows.map((row) => kept.map((at) => row[at] ?? "")),
+    kept.map(leastOf),
+    { ...fit, id: kept.indexOf(fit.id) },
+  );
+}
+
+function cutTable(
   rows: readonly (readonly string[])[],
-  {
-    columns,
-    id,
-    cutMark,
-    least = {},
-  }: {
-    readonly columns: number;
-    readonly id: number;
-    readonly cutMark: string;
-    readonly least?: Readonly<Record<number, number>>;
-  },
+  least: readonly number[],
+  { columns, id, cutMark }: Pick<TableFit, "columns" | "id" | "cutMark">,
 ): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => visibleLength(row[at] ?? ""))));
   const last = widths.length - 1;
   let over = widths.reduce((sum, width) => sum + width, 2 * last) - columns;
-  const give = (at: number, min: number): void => {
+  const give = (at: number, min = least[at]!): void => {
     const less = Math.max(0, Math.min(over, widths[at]! - min));
     widths[at]! -= less;
     over -= less;
   };
-  give(id, ID_MIN);
-  give(last, LAST_MIN);
+  give(id);
+  give(last);
   const others = widths.map((width, at) => [width, at] as const).filter(([, at]) => at !== id && at !== last);
-  for (const [, at] of others.toSorted(([a], [b]) => b - a)) give(at, least[at] ?? OTHER_MIN);
+  for (const [, at] of others.toSorted(([a], [b]) => b - a)) give(at);
   give(last, 0);
   const cut = (cell: string, at: number): string => {
     const most = widths[at]!;

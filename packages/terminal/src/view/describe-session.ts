@@ -240,6 +240,21 @@ export function statusText(
   return status === "paused" && pauseReason !== undefined ? `paused (${pauseReason})` : status;
 }
 
+/** One word for a status, where a table has little room. */
+const SHORT_STATUS: Readonly<Record<string, string>> = {
+  input_required: "asks",
+  working: "works",
+  waiting: "waits",
+  submitted: "queued",
+  cancelling: "stopping",
+  completed: "done",
+};
+
+/** @param status as `statusText` returns it. */
+export function shortStatus(status: string): string {
+  return SHORT_STATUS[status] ?? status;
+}
+
 export function paintStatus(
   session: Pick<Session, "status" | "pauseReason" | "move">,
   { paint }: Look,
