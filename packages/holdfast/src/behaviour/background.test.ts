@@ -147,12 +147,18 @@ test("a note on a terminal of 80 columns has ids as a person types them, and no 
   const { stdout } = await started.finished;
   const [whole = ""] = /ses_[0-9a-f-]{36}/.exec(stdout) ?? [];
   const short = whole.slice(-12).slice(0, 8);
-  expect(stdout.split("\r\n").slice(0, 4)).toEqual([
+  expect(stdout.split("\r\n").slice(0, 6)).toEqual([
     "runs in the background",
-    `  follow it: holdfast attach ${short}`,
-    `  stop it:   holdfast cancel ${short}`,
+    `  follow it:    holdfast attach ${short}`,
+    `  stop it:      holdfast cancel ${short}`,
+    "  see them all: holdfast top",
+    "  answer them:  holdfast inbox",
     whole,
   ]);
+  expect((await project.run("top")).stdout).toContain("Ship the shop");
+  await expect
+    .poll(async () => (await project.run("inbox")).stdout, { timeout: 20_000 })
+    .toContain("Ship it?");
   expect((await project.run("cancel", short, "--hard")).code).toBe(0);
 });
 

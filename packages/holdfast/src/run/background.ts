@@ -57,8 +57,10 @@ export async function runInBackground(call: BackgroundCall, args: Arguments, io:
   if (!(await Promise.race([ended, begun()]))) throw errorIn(log);
   child.unref();
   io.note("runs in the background");
-  io.note(`  follow it: ${io.call(`attach ${sessionId}`)}`);
-  io.note(`  stop it:   ${io.call(`cancel ${sessionId}`)}`);
+  io.note(`  follow it:    ${io.call(`attach ${sessionId}`)}`);
+  io.note(`  stop it:      ${io.call(`cancel ${sessionId}`)}`);
+  io.note(`  see them all: ${io.call("top")}`);
+  io.note(`  answer them:  ${io.call("inbox")}`);
   io.result({ sessionId, pid: child.pid, log }, sessionId);
   return 0;
 }
