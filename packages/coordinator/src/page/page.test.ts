@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { HoldfastError } from "@holdfast/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startStubApi, type StubApi } from "../api/testing/stub-api.ts";
 import { createPage, pageProblem, type SignInPage } from "./page.ts";
@@ -20,7 +21,10 @@ beforeEach(async () => {
   writeFileSync(join(folder, "key"), "not served");
   const agents = () => Promise.resolve({ agents: [] });
   const secrets = () => Promise.resolve({ secrets: [{ name: "KEY", place: "file" }] });
-  const workspace = (sessionId: string) => Promise.resolve({ of: sessionId });
+  const workspace = async (sessionId: string) => {
+    if (sessionId === "cut") throw new HoldfastError("unavailable", "git was ended", { fix: "try again" });
+    return Promise.resolve({ of: sessionId });
+  };
   const merge = (sessionId: string, { commit }: { readonly commit: boolean }) =>
     Promise.resolve({ merged: sessionId, commit });
   const reports = { agents, secrets, workspace, merge };
@@ -124,6 +128,8 @@ test("the workspace of a session is for admins alone, and only an id of a sessio
   expect([answer.status, await answer.json()]).toEqual([200, { of: "ses_1" }]);
   for (const id of ["", "..%2f..%2fetc", ".hidden", "a/b"])
     expect((await get(`/ui/workspaces/${id}`, admin)).status).toBe(404);
+  const cut = await get("/ui/workspaces/cut", admin);
+  expect([cut.status, await cut.json()]).toMatchObject([503, { detail: "git was ended", fix: "try again" }]);
 });
 
 test("work is merged by a request of an admin's page alone, and never by a link or a form", async () => {

@@ -7,6 +7,7 @@
 //   - A browser gets a page in any case: one that is not built says how to build it.
 
 import type { IncomingHttpHeaders } from "node:http";
+import { defined, HoldfastError } from "@holdfast/core";
 import type { Page, PageCall } from "../api/api.ts";
 import { answer, readAll, type Exchange } from "../api/exchange.ts";
 import { checkBody, checkJsonType } from "../api/request-guards.ts";
@@ -119,13 +120,23 @@ async function serveWorkspace(
   const { kind } = await call.authenticate(headers.authorization);
   if (kind !== "admin" || workspace === undefined || !SESSION_ID.test(sessionId))
     throw new Refusal("not_found", "this page shows no workspace of such a session");
-  if (!isMerge) return answer(exchange, 200, "application/json", JSON.stringify(await workspace(sessionId)));
+  if (!isMerge) {
+    const work = await workspace(sessionId).catch(tell);
+    return answer(exchange, 200, "application/json", JSON.stringify(work));
+  }
   if (merge === undefined) throw new Refusal("not_found", "this page merges no work");
   checkBody(rawHeaders, BODY_BYTES);
   checkJsonType(rawHeaders);
   const { commit } = readJson(await readAll(exchange, BODY_BYTES));
-  const merged = await merge(sessionId, { commit: commit === true });
+  const merged = await merge(sessionId, { commit: commit === true }).catch(tell);
   answer(exchange, 200, "application/json", JSON.stringify(merged));
+}
+
+/** The admin of this machine learns the cause of an error also where other callers find it in the log alone. */
+function tell(thrown: unknown): never {
+  if (!HoldfastError.is(thrown)) throw thrown;
+  const { code, message, at, got, expected, fix } = thrown;
+  throw new Refusal(code, message, defined({ at, got, expected, fix }));
 }
 
 /** Answers an admin with a report on this machine, where there is one. */

@@ -42,13 +42,13 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer came: nobody knows whether the server got the request. */
+/** No answer came, or one without its end: nobody knows whether the server has done what was asked. */
 export class NoAnswerError extends Error {
   /** Whether the request was to read only. The page repeats it then, and a person repeats all others. */
   readonly isRead: boolean;
 
-  constructor(cause: unknown, isRead = true) {
-    super("The server does not answer", { cause });
+  constructor(cause: unknown, isRead = true, message = "The server does not answer") {
+    super(message, { cause });
     this.isRead = isRead;
   }
 }
@@ -85,8 +85,13 @@ export async function call<T>(
     headers: body === undefined ? headers() : { ...headers(), "Content-Type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
-  throw refused(response.status, text);
+  if (!response.ok) throw refused(response.status, text);
+  if (text === "" && method !== "GET") return undefined as T;
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    throw new NoAnswerError(error, method === "GET", "The server's answer was cut off");
+  }
 }
 
 /** An answer that is no JSON. @throws ApiError, or NoAnswerError when the server cannot be reached. */

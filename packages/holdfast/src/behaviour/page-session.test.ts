@@ -4,7 +4,7 @@
 // browser.
 
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worktrees } from "@holdfast/workspace";
@@ -181,3 +181,48 @@ test("a comment on a line of the work is sent to the agent as a message", ofCamp
   await page.getByText("Stored. The agent takes it when it next looks.").waitFor();
   await page.close();
 });
+
+test(
+  "a workspace whose read is cut off is an error that a person repeats, and not a session without one",
+  ofCampaign,
+  async () => {
+    await project.dispose();
+    const bin = join(data, "bin");
+    const stop = join(data, "stop");
+    const path = process.env["PATH"]!;
+    mkdirSync(bin);
+    const script = `#!/bin/sh\n[ -e '${stop}' ] && kill -TERM $$\nPATH='${path}' exec git "$@"\n`;
+    writeFileSync(join(bin, "git"), script, { mode: 0o755 });
+    project = new Project({ fromSources: true, env: { XDG_DATA_HOME: data, PATH: `${bin}:${path}` } });
+    writeFileSync(project.path("value.txt"), "one\n");
+    git(project.folder, "init", "--quiet", "--initial-branch=main");
+    git(project.folder, "add", "--all");
+    git(project.folder, "commit", "--quiet", "-m", "base");
+    const stand = await PageStand.open(browser, project);
+    await stand.openLocal();
+    const { page } = stand;
+    await project.run("run", HOSTILE, "--park", "--session", "live");
+    const worktrees = new Worktrees({ folder: join(data, "holdfast", "worktrees") });
+    await worktrees.open({ project: project.folder, session: "live" });
+
+    // Ctrl-C in the terminal of the server ends the git that it has just asked.
+    writeFileSync(stop, "");
+    await stand.follow("sessions/live?tab=workspace");
+    await page.getByRole("alert").getByText("was ended by SIGTERM before it had an answer").waitFor();
+    expect(await page.getByText("has no worktree of its own").count()).toBe(0);
+    await stand.check("workspace-cut-off");
+    rmSync(stop);
+    await page.getByRole("button", { name: "Read again" }).press("Enter");
+    await page.getByText("It has changed no file").waitFor();
+
+    // An answer without content, as a proxy gives it, is none.
+    for (const answer of [{ status: 204 }, { status: 200, contentType: "application/json", body: '{"sta' }]) {
+      await page.route("**/ui/workspaces/**", (route) => route.fulfill(answer));
+      await page.reload();
+      await page.getByRole("alert").getByText("The server's answer was cut off").waitFor();
+      await page.unroute("**/ui/workspaces/**");
+      await page.getByText("It has changed no file").waitFor();
+    }
+    await page.close();
+  },
+);

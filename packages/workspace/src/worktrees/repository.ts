@@ -81,6 +81,29 @@ export async function findRepository(
   folder: string,
   settings: GitSettings,
 ): Promise<Repository> {
+  const found = await readRepository(given, folder, settings);
+  if (typeof found === "string") throw unusable(given, found);
+  return found;
+}
+
+/** The same, and `undefined` where the folder is in no working tree of a repository. @throws HoldfastError */
+export async function findAnyRepository(
+  given: string,
+  folder: string,
+  settings: GitSettings,
+): Promise<Repository | undefined> {
+  const found = await readRepository(given, folder, settings);
+  if (typeof found !== "string") return found;
+  if (NONE.test(found) || BARE.test(found)) return undefined;
+  throw unusable(given, found);
+}
+
+/** @returns the words of git where it finds no repository that it can use. */
+async function readRepository(
+  given: string,
+  folder: string,
+  settings: GitSettings,
+): Promise<Repository | string> {
   const asked = [
     "rev-parse",
     "--path-format=absolute",
@@ -90,7 +113,7 @@ export async function findRepository(
   ];
   const { stdout, stderr, exitCode } = await gitIn(given, asked, settings, { codes: [0, 128] });
   const [project, commonDir, prefix = ""] = stdout.split("\n");
-  if (exitCode !== 0 || project === undefined || commonDir === undefined) throw unusable(given, stderr);
+  if (exitCode !== 0 || project === undefined || commonDir === undefined) return stderr;
   const real = realpathSync(commonDir);
   return { commonDir: real, project, prefix: prefix.replace(/\/$/, ""), folder: folderOf(folder, real) };
 }
@@ -129,9 +152,13 @@ export async function baseCommit(
   return stdout.trim();
 }
 
+/** What git says of a folder in no repository, and of one without files to work on. */
+const NONE = /not a git repository/;
+const BARE = /bare repository|must be run in a work tree/;
+
 function unusable(folder: string, said: string): HoldfastError {
-  const isBare = /bare repository|must be run in a work tree/.test(said);
-  const isNone = said.includes("not a git repository");
+  const isBare = BARE.test(said);
+  const isNone = NONE.test(said);
   const why = isNone
     ? `${folder} is in no git repository, so it can have no worktree`
     : isBare

@@ -14,7 +14,7 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { defined, HoldfastError, MIB, NotFoundError } from "@holdfast/core";
+import { defined, HoldfastError, MIB, NotFoundError, UnavailableError } from "@holdfast/core";
 import { guardedMarker, scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/system";
 
 import { refuseLocked } from "../git/git.ts";
@@ -64,9 +64,14 @@ export interface GitAnswer {
   readonly stderr: string;
   readonly exitCode: number;
   readonly isCut: boolean;
+  /** The process signal that ended it before its end. */
+  readonly endedBy: string | undefined;
 }
 
-/** @throws HoldfastError with the words of git when it does not exit with 0 or one of `codes`. */
+/**
+ * @throws HoldfastError with the words of git when it does not exit with 0 or one of `codes`, and
+ *   UnavailableError when a process signal ended it, as the Ctrl-C of a person ends all of a terminal.
+ */
 export async function gitIn(
   folder: string,
   args: readonly string[],
@@ -78,6 +83,12 @@ export async function gitIn(
   const guard = call.isForeign === true ? await ownGuard(folder, settings) : {};
   const answer = await run(folder, args, settings, { ...call, env: { ...guard, ...call.env } });
   if (codes.includes(answer.exitCode)) return answer;
+  if (answer.endedBy !== undefined)
+    throw new UnavailableError(
+      "unavailable",
+      `git ${commandOf(args)} in ${folder} was ended by ${answer.endedBy} before it had an answer`,
+      { fix: "try again" },
+    );
   const said = answer.stderr.trim().slice(0, SAID_CHARS);
   if (said.includes(".lock'")) {
     const dirs = ["rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir"];
@@ -155,10 +166,9 @@ function run(
         return reject(
           new HoldfastError("limit_exceeded", `git ${commandOf(args)} wrote more than ${max} bytes`),
         );
-      const said = Buffer.concat(kept.stderr).toString("utf8");
-      const stderr = signal === null ? said : `${said}\nended by ${signal}`;
+      const stderr = Buffer.concat(kept.stderr).toString("utf8");
       const stdout = Buffer.concat(kept.stdout).toString(isBinary ? "latin1" : "utf8");
-      resolve({ stdout, stderr, exitCode: code ?? -1, isCut });
+      resolve({ stdout, stderr, exitCode: code ?? -1, isCut, endedBy: signal ?? undefined });
     });
   });
 }

@@ -448,3 +448,27 @@ test(
     expect(existsSync(made.root)).toBe(false);
   },
 );
+
+test("a session without a worktree has no work, and a read that is cut off is an error and not that", async () => {
+  expect(await worktrees.work(place, "s")).toBeUndefined(); // No repository is here.
+  commit(project, "a.txt", "one\n");
+  const made = await open("s1");
+  await open("s2");
+  expect(await worktrees.work(project, "s")).toBeUndefined(); // Two others begin with this id.
+  commit(made.path, "b.txt", "two\n");
+  expect((await worktrees.work(project, "s1"))?.diff).toContain("+two");
+
+  const bin = join(place, "bin");
+  mkdirSync(bin);
+  const cut = (action: string) => {
+    const script = `#!/bin/sh\ncase "$*" in *" diff "*) ${action};; esac\nPATH="$REAL" exec git "$@"\n`;
+    writeFileSync(join(bin, "git"), script.replace("$REAL", process.env["PATH"]!), { mode: 0o755 });
+    const environment = { ...process.env, HOME: place, PATH: `${bin}:${process.env["PATH"]}` };
+    return new Worktrees({ folder: join(place, "data"), environment }).work(project, "s1");
+  };
+  await expect(cut("kill -TERM $$")).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringMatching(/^git diff in .* was ended by SIGTERM before it had an answer$/),
+  });
+  await expect(cut("echo fatal: bad object >&2; exit 128")).rejects.toThrow("fatal: bad object");
+});

@@ -42,6 +42,7 @@ import {
   commitOf,
   currentBranch,
   dropRef,
+  findAnyRepository,
   findRepository,
   type Repository,
 } from "./repository.ts";
@@ -228,13 +229,13 @@ export class Worktrees {
 
   /**
    * The worktree of exactly this session with its commits and its change, also when its folder is gone.
-   * @throws NotFoundError `not_found`.
+   * `undefined` when it has none, as in a project that is in no repository. A read that fails throws.
    */
-  async work(project: string, session: string): Promise<WorktreeWork> {
-    const record = await this.find(project, session);
-    if (record.session !== session)
-      throw new NotFoundError("not_found", `session ${session} has no worktree of this project`);
-    const repository = await this.#repository(project);
+  async work(project: string, session: string): Promise<WorktreeWork | undefined> {
+    const repository = await findAnyRepository(project, this.#folder, this.#settings);
+    const own = repository && readRecord(namesOf(repository.folder, session).record);
+    if (repository === undefined || own === undefined) return undefined;
+    const record = await this.#now({ ...own, project: repository.project });
     const listed = await this.#listed(record, repository);
     const { path, branch } = record;
     const tip = `refs/heads/${branch}`;

@@ -28,7 +28,9 @@ export default function Workspace({ session }: { readonly session: Session }) {
     return (
       <div className="space-y-2 p-3">
         <Problem error={error} />
-        <Button onClick={() => void refetch()}>Read again</Button>
+        <Button isDisabled={isFetching} onClick={() => void refetch()}>
+          Read again
+        </Button>
       </div>
     );
   if (data === undefined) return <p className="p-3 text-soft">Reading the workspace…</p>;

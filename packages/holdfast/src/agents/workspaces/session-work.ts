@@ -2,7 +2,6 @@
 // what `holdfast diff` and `holdfast worktrees` read, and merges as `holdfast merge` does.
 
 import type { WorktreeWork } from "@holdfast/workspace";
-import { HoldfastError } from "@holdfast/core";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { agentPlaces } from "../agent-places.ts";
 import { findSandboxRoot } from "../sandbox-settings.ts";
@@ -12,16 +11,8 @@ import { worktreesOf } from "@holdfast/machine/session-folder";
 export type SessionWork = ({ readonly status: "there" } & WorktreeWork) | { readonly status: "none" };
 
 export async function sessionWork(sessionId: string, io: Io): Promise<SessionWork> {
-  try {
-    const project = findSandboxRoot(io).value;
-    const work = await worktreesOf(agentPlaces(io)).work(project, sessionId);
-    return { status: "there", ...work };
-  } catch (error) {
-    // The project may be no repository, in which no session has a worktree.
-    if (HoldfastError.is(error) && (error.code === "not_found" || error.code === "invalid_input"))
-      return { status: "none" };
-    throw error;
-  }
+  const work = await worktreesOf(agentPlaces(io)).work(findSandboxRoot(io).value, sessionId);
+  return work === undefined ? { status: "none" } : { status: "there", ...work };
 }
 
 /**
