@@ -75,6 +75,19 @@ test("errors of the API name fields of requests as JSON has them", () => {
   expect(wrong.map(({ at, text }) => `${at}: ${text}`)).toEqual([]);
 });
 
+test("the page and the documents name no member of the context that it does not have", () => {
+  const files = tree.files.filter((file) =>
+    /^(README|docs\/[\w-]+)\.md$|^packages\/dashboard\/.*\.tsx$/.test(file),
+  );
+  const wrong = files.flatMap((file) =>
+    [...read(file).matchAll(/\bctx\.(\w+)/g)]
+      .filter(([, name]) => !known.fields.context.has(name!))
+      .map(([found]) => `${file}: ${found}`),
+  );
+  expect(files.some((file) => file.endsWith("inbox.tsx"))).toBe(true);
+  expect(wrong).toEqual([]);
+});
+
 test.each([
   ["option", "give it with --budgt 5usd"],
   ["command", "see `secret lst`"],

@@ -165,9 +165,9 @@ function NoItems() {
   return (
     <Empty title="Nothing waits for you">
       <p>
-        Questions, approvals, pauses and uncertain effects of all sessions appear here. An agent asks for
-        approval with <Command>ctx.approve(…)</Command>, or because a rule of its permissions says{" "}
-        <Command>ask</Command>.
+        Questions, approvals, pauses and uncertain effects of all sessions appear here. A coding agent or an
+        agent file asks before each call that its permissions do not allow. An agent of code asks with{" "}
+        <Command>ctx.requestInput(…)</Command>.
       </p>
     </Empty>
   );
