@@ -194,11 +194,15 @@ export function Reading({ what }: { readonly what: string }) {
   );
 }
 
-/** A long text inside of a card. It scrolls, also by keyboard. */
+/**
+ * A long text inside of a card. It scrolls, also by keyboard. A screen may have many, so none is a landmark.
+ *
+ * @param label says of what it is the text: another box on the screen has another label.
+ */
 export function ScrollBox({ label, children }: { readonly label: string; readonly children: ReactNode }) {
   return (
     <div
-      role="region"
+      role="group"
       aria-label={label}
       tabIndex={0}
       className="mt-1 max-h-96 overflow-auto rounded-md bg-raised p-3"

@@ -62,13 +62,17 @@ test("a person follows the work, edits a call and approves it in place, and the 
   open(2);
 
   // The end of an output that failed is shown, and all of it in place.
-  const run = page.getByRole("group", { name: "Run npm test" });
+  const run = page.getByRole("group", { name: "Run npm test", exact: true });
   await run.getByText("2 tests fail").waitFor();
   expect(await run.getByText("at line 3\n").count()).toBe(0);
   await run.getByRole("button").press("Enter");
-  await run.getByRole("region", { name: "Output" }).getByText("at line 3\n").waitFor();
+  await run.getByRole("group", { name: "Output of Run npm test" }).getByText("at line 3\n").waitFor();
   await run.getByRole("button", { name: "As recorded" }).click();
-  await run.getByRole("region", { name: "Record of Bash" }).getByText('"command": "npm test"').waitFor();
+  await run.getByRole("group", { name: "Record of Run" }).getByText('"command": "npm test"').waitFor();
+  const read = page.getByRole("group", { name: "Read src/add.ts", exact: true });
+  await read.getByRole("button").press("Enter"); // Two outputs at once have two names.
+  await read.getByRole("group", { name: "Output of Read src/add.ts" }).waitFor();
+  expect(await stand.violations()).toEqual([]);
   const edit = page.getByRole("group", { name: "Edit src/add.ts" });
   await edit.getByText("return a - b;").waitFor();
   await edit.getByText("return a + b;").waitFor();
@@ -231,7 +235,7 @@ test(
     const timeline = page.getByRole("region", { name: "Timeline" });
     await timeline.getByText("now", { exact: true }).waitFor();
     await timeline.getByRole("button", { name: /measure/ }).press("Enter");
-    await timeline.getByRole("region", { name: "Output" }).getByText('"lines": 12').waitFor();
+    await timeline.getByRole("group", { name: "Output of measure" }).getByText('"lines": 12').waitFor();
     await stand.check("work-timeline");
     await timeline.getByRole("button", { name: /the end of waiter #1 open/ }).waitFor();
     await timeline.getByRole("button", { name: /the end of waiter #2 open/ }).waitFor();
@@ -256,9 +260,9 @@ test(
     const { page } = stand;
     const id = await start("lengthy", { chars: 4_000_000 });
     await stand.follow(`sessions/${id}?tab=conversation`);
-    const run = page.getByRole("group", { name: "Run cat log" });
+    const run = page.getByRole("group", { name: "Run cat log", exact: true });
     await run.getByRole("button").first().press("Enter");
-    const output = run.getByRole("region", { name: "Output" });
+    const output = run.getByRole("group", { name: "Output of Run" });
     await output.waitFor();
     const pieces = (): Promise<number> => output.locator(".piece").count();
     for (const count of [1, 11, 110]) {

@@ -80,10 +80,10 @@ function Said({ item }: { readonly item: SaidItem }) {
 
 function Plan({ steps }: { readonly steps: readonly string[] }) {
   return (
-    <section aria-label="Plan" className="my-2 rounded-md border border-line bg-panel px-3 py-2">
+    <div role="group" aria-label="Plan" className="my-2 rounded-md border border-line bg-panel px-3 py-2">
       <h2 className="text-xs font-semibold text-soft">Plan</h2>
       <LongText text={steps.join("\n")} />
-    </section>
+    </div>
   );
 }
 
@@ -104,7 +104,7 @@ function Call({ call, at, isLive }: CallProps) {
   const change = view.change ?? found?.change;
   const hasMore = found !== undefined && found.output.length > foldOutput(view, found).length;
   return (
-    <div role="group" aria-label={brief(`${view.verb} ${view.subject}`, 120)} className="py-1">
+    <div role="group" aria-label={callName(view)} className="py-1">
       <button
         type="button"
         aria-expanded={isOpen}
@@ -139,6 +139,10 @@ function Call({ call, at, isLive }: CallProps) {
       </div>
     </div>
   );
+}
+
+function callName({ verb, subject }: CallView): string {
+  return brief(subject === "" ? verb : `${verb} ${subject}`, 120);
 }
 
 function Mark({ result, isLive }: { readonly result: ResultView | undefined; readonly isLive: boolean }) {
@@ -218,7 +222,7 @@ function Whole(props: {
           {result === undefined ? "It has no result yet." : "It said nothing."}
         </p>
       ) : (
-        <ScrollBox label="Output">
+        <ScrollBox label={`Output of ${callName(view)}`}>
           <LongText text={output} />
         </ScrollBox>
       )}
@@ -231,7 +235,7 @@ function Whole(props: {
         {isRaw ? "Hide the record" : "As recorded"}
       </button>
       {isRaw ? (
-        <ScrollBox label={`Record of ${brief(call.name, 60)}`}>
+        <ScrollBox label={`Record of ${callName(view)}`}>
           <LongText text={json({ tool: call.name, input: call.input, result: call.result?.content })} />
         </ScrollBox>
       ) : null}

@@ -120,6 +120,7 @@ function Details(props: {
   const failed = attempts.filter(({ outcome }) => outcome === "failed" || outcome === "lost");
   // The last attempt says why; the ones before it are seen when the row is open.
   const failures = isOpen ? failed : failed.slice(-1);
+  const of = `${itemName(item, sessionId)}, record ${seq}`;
   return (
     <div className="space-y-2 px-3 pt-1 pb-3 pl-8">
       {failures.map(({ attempt, outcome, error, startedAt }) => (
@@ -133,8 +134,8 @@ function Details(props: {
       ))}
       {isOpen ? (
         <>
-          <Payload name="Input" sessionId={sessionId} seq={seq} />
-          {endSeq === undefined ? null : <Payload name="Output" sessionId={sessionId} seq={endSeq} />}
+          <Payload name="Input" of={of} sessionId={sessionId} seq={seq} />
+          {endSeq === undefined ? null : <Payload name="Output" of={of} sessionId={sessionId} seq={endSeq} />}
           <p className="flex flex-wrap gap-x-3 text-sm text-soft">
             <span>began {dateText(item.startedAt)}</span>
             {item.endedAt === undefined ? null : <span>ended {dateText(item.endedAt)}</span>}
@@ -156,8 +157,14 @@ function Details(props: {
   );
 }
 
-function Payload(props: { readonly name: string; readonly sessionId: string; readonly seq: number }) {
-  const { name, sessionId, seq } = props;
+function Payload(props: {
+  readonly name: "Input" | "Output";
+  /** The row that it is of. */
+  readonly of: string;
+  readonly sessionId: string;
+  readonly seq: number;
+}) {
+  const { name, of, sessionId, seq } = props;
   const { data, error } = useRecord(sessionId, seq);
   if (error !== null) return <Problem error={error} />;
   if (data === undefined) return <p className="text-sm text-soft">Reading the {name.toLowerCase()}…</p>;
@@ -168,7 +175,7 @@ function Payload(props: { readonly name: string; readonly sessionId: string; rea
   return (
     <div>
       <p className="text-sm text-soft">{name}</p>
-      <ScrollBox label={name}>
+      <ScrollBox label={brief(`${name} of ${of}`)}>
         <LongText text={typeof value === "string" ? value : json(value)} />
       </ScrollBox>
     </div>
