@@ -77,6 +77,10 @@ test("a person follows the work, edits a call and approves it in place, and the 
   await edit.getByText("return a - b;").waitFor();
   await edit.getByText("return a + b;").waitFor();
 
+  // The steps of a plan stand there, whether they are an entry of a coding agent or a call of ours.
+  await page.getByRole("group", { name: "Plan" }).getByText("[>] mend it").waitFor();
+  await page.getByRole("group", { name: "Plan" }).getByText("[>] publish the fix").waitFor();
+
   const card = page.getByRole("article", { name: "Asks for your approval: Bash" });
   await card.scrollIntoViewIfNeeded();
   await stand.check("work-asks");

@@ -55,6 +55,12 @@ export const coder = defineAgent({
     });
     say("", { id: "3", name: "Edit", input: EDIT });
     result("3", "edited");
+    const todos = [
+      { text: "publish the fix", status: "in_progress" },
+      { text: "tell the others", status: "open" },
+    ];
+    say("", { id: "5", name: "todo", input: { todos } });
+    result("5", "The list has 2 steps, 2 of them open.");
     const push = { command: "git push --force origin main", description: "Publish the fix" };
     const { approved, input, reason } = await ctx.requestInput({
       prompt: "Allow Bash: git push --force origin main?",

@@ -5,6 +5,7 @@
 import {
   foldChange,
   foldOutput,
+  type PlanStepView,
   replyOf,
   stepText,
   viewCall,
@@ -28,7 +29,7 @@ export function WorkRow({ item, isLive }: { readonly item: WorkItem; readonly is
       {item.type === "call" ? (
         <Call call={item} at={item.at} isLive={isLive} />
       ) : item.type === "plan" ? (
-        <Plan steps={item.steps.map(stepText)} />
+        <Plan steps={item.steps} />
       ) : item.type === "receipt" ? (
         <p className="py-0.5 text-sm text-soft">
           <span aria-hidden className="mr-2 text-good">
@@ -78,13 +79,19 @@ function Said({ item }: { readonly item: SaidItem }) {
   );
 }
 
-function Plan({ steps }: { readonly steps: readonly string[] }) {
+function Plan({ steps }: { readonly steps: readonly PlanStepView[] }) {
   return (
-    <div role="group" aria-label="Plan" className="my-2 rounded-md border border-line bg-panel px-3 py-2">
+    <div role="group" aria-label="Plan" className={STEPS}>
       <h2 className="text-xs font-semibold text-soft">Plan</h2>
-      <LongText text={steps.join("\n")} />
+      <LongText text={planText(steps)} />
     </div>
   );
+}
+
+const STEPS = "my-2 rounded-md border border-line bg-panel px-3 py-2";
+
+function planText(steps: readonly PlanStepView[]): string {
+  return steps.map(stepText).join("\n");
 }
 
 interface CallProps {
@@ -131,6 +138,11 @@ function Call({ call, at, isLive }: CallProps) {
       </button>
       <div className="ml-6">
         {change === undefined ? null : <Change change={change} isOpen={isOpen} path={view.subject} />}
+        {view.steps === undefined || view.steps.length === 0 ? null : (
+          <div className={STEPS}>
+            <LongText text={planText(view.steps)} />
+          </div>
+        )}
         {isOpen ? (
           <Whole call={call} view={view} result={found} />
         ) : found === undefined || (change !== undefined && !found.hasFailed) ? null : (
