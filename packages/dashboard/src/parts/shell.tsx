@@ -8,7 +8,7 @@ import { Dialog } from "../design/surfaces.tsx";
 import { SCREENS } from "./all-screens.ts";
 import { Palette } from "./palette.tsx";
 import { Button } from "./parts.tsx";
-import { brief } from "./text.ts";
+import { brief, briefPath } from "./text.ts";
 import { useAbout } from "./use-session.ts";
 
 /** Whether a key was pressed in something that takes text. */
@@ -136,7 +136,7 @@ function Sidebar({ inboxCount, onHelp }: BarProps) {
       </nav>
       <div className="mt-auto flex flex-col gap-0.5 pt-4">
         <p className="px-2.5 pb-1 text-xs break-words text-soft" title={about?.place}>
-          {about === undefined ? "" : brief(`${about.name} · ${about.place}`, 90)}
+          {about === undefined ? "" : `${brief(about.name, 60)} · ${briefPath(about.place, 60)}`}
         </p>
         <Others onHelp={onHelp} />
       </div>

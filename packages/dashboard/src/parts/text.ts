@@ -28,6 +28,11 @@ export function brief(text: string, charsMax = 200): string {
   return text.length > charsMax ? `${head.slice(0, charsMax)}…` : head;
 }
 
+/** As `brief`, of a path: its end has the name of the file. */
+export function briefPath(path: string, charsMax = 300): string {
+  return path.length > charsMax ? `…${brief(path.slice(-charsMax), charsMax)}` : brief(path, charsMax);
+}
+
 export function json(value: unknown): string {
   return value === undefined ? "" : (JSON.stringify(value, null, 2) ?? "");
 }

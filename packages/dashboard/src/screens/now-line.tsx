@@ -1,10 +1,11 @@
 // The work of a session at this moment, in one line: the call under way or the steps that run, and for how long.
 // Tokens and cost so far stand beside it, and the button that stops it.
 
-import { costText, stepsText, THINKING, viewCall } from "@holdfast/proto/view";
+import { type CallView, costText, stepsText, THINKING, viewCall } from "@holdfast/proto/view";
 import type { LiveState } from "../api/live-session.ts";
 import { call } from "../api/client.ts";
 import { isEnded, type Session } from "../api/types.ts";
+import { CallWords } from "../parts/call-words.tsx";
 import { Button, Problem, useNow } from "../parts/parts.tsx";
 import { brief, duration } from "../parts/text.ts";
 import { sessionPath, useRequest } from "../parts/use-session.ts";
@@ -30,7 +31,7 @@ export function NowLine({ live }: { readonly live: LiveState }) {
           ●
         </span>
         <span className="min-w-0 truncate font-medium">
-          {isCancelling ? "is being cancelled" : doing.text}
+          {isCancelling ? "is being cancelled" : (doing.text ?? <CallWords call={doing.call} />)}
         </span>
         <span className="shrink-0 text-soft">{duration(Math.max(0, now - doing.since))}</span>
       </p>
@@ -61,20 +62,17 @@ async function stop({ sessionId, waits }: Session): Promise<void> {
   else await call("POST", sessionPath(sessionId, "pause"));
 }
 
-function doingOf({
-  session,
-  work,
-  progress,
-  writing,
-}: LiveState): { readonly text: string; readonly since: number } | undefined {
+type Doing = { readonly since: number } & (
+  | { readonly text: string; readonly call?: undefined }
+  | { readonly text?: undefined; readonly call: CallView }
+);
+
+function doingOf({ session, work, progress, writing }: LiveState): Doing | undefined {
   const { steps, since = Date.now() } = progress;
   if (steps.length === 0) return undefined;
   if (writing.size > 0) return { text: "writing", since };
   const { openCall } = work;
-  if (openCall !== undefined) {
-    const { verb, subject } = viewCall(openCall.name, openCall.input);
-    return { text: brief(subject === "" ? verb : `${verb} ${subject}`, 200), since };
-  }
+  if (openCall !== undefined) return { call: viewCall(openCall.name, openCall.input), since };
   // The steps of a conversation are no words of the work.
   return { text: session!.entryCount > 0 ? THINKING : brief(stepsText(steps), 200), since };
 }

@@ -17,6 +17,7 @@ import {
   type WorkItem,
 } from "@holdfast/proto/view";
 import { useMemo, useState } from "react";
+import { CallWords } from "../../parts/call-words.tsx";
 import { LongText } from "../../parts/long-text.tsx";
 import { ScrollBox } from "../../parts/parts.tsx";
 import { brief, count, dateText, duration, json, shown } from "../../parts/text.ts";
@@ -119,11 +120,8 @@ function Call({ call, at, isLive }: CallProps) {
         className="flex w-full items-baseline gap-2 rounded-sm px-1 text-left hover:bg-raised"
       >
         <Mark result={found} isLive={isLive} />
-        <span className="min-w-0 flex-1 truncate">
-          <span className="font-semibold">{brief(view.verb, 60)}</span>{" "}
-          <span className="font-mono text-sm" dir="ltr">
-            {brief(view.subject, 300)}
-          </span>
+        <span className="min-w-0 flex-1">
+          <CallWords call={view} />
         </span>
         {change === undefined ? null : <ChangeMarks change={change} />}
         {hasMore && !isOpen ? (

@@ -9,6 +9,7 @@ import {
   type TimelineMark,
 } from "@holdfast/proto/view";
 import { Link } from "@tanstack/react-router";
+import { Subject } from "../../parts/call-words.tsx";
 import { LongText } from "../../parts/long-text.tsx";
 import { Problem, RecordedErrorView, ScrollBox } from "../../parts/parts.tsx";
 import { brief, dateText, duration, json } from "../../parts/text.ts";
@@ -24,6 +25,9 @@ const COLOURS: Readonly<Record<TimelineItem["outcome"], string>> = {
   cancelled: "var(--color-soft)",
   withdrawn: "var(--color-soft)",
 };
+
+/** A timeline does not say what its subjects are. Of one word with a slash the end says most. */
+const PATH = /^\S*\/\S*$/;
 
 export function ItemRow(props: {
   readonly item: TimelineItem;
@@ -56,8 +60,8 @@ export function ItemRow(props: {
           </span>
           <span className="shrink-0">{brief(itemName(item, sessionId), 160)}</span>
           {subject === undefined ? null : (
-            <span className="min-w-0 truncate font-mono text-sm text-soft" dir="ltr">
-              {brief(subject, 160)}
+            <span className="flex min-w-0 text-soft">
+              <Subject subject={subject} isPath={PATH.test(subject)} />
             </span>
           )}
           {facts === "" ? null : (

@@ -8,7 +8,7 @@ import { CodeLine, useCode } from "../../code/code.tsx";
 import type { CodePart } from "../../code/highlight.ts";
 import { Button } from "../../parts/parts.tsx";
 import { LineComment, type Comments } from "./line-comment.tsx";
-import { brief, shown } from "../../parts/text.ts";
+import { briefPath, shown } from "../../parts/text.ts";
 
 const OPEN_FILES = 10;
 const OPEN_LINES = 400;
@@ -48,8 +48,8 @@ function File(props: {
     >
       <summary className="px-3 py-1.5">
         <span className="font-mono text-sm wrap-anywhere">
-          {from === undefined ? "" : `${brief(from, 300)} → `}
-          {brief(path, 300)}
+          {from === undefined ? "" : `${briefPath(from)} → `}
+          {briefPath(path)}
         </span>
         {change === "changed" ? null : <span className="ml-3 text-soft">{change}</span>}
         {isBinary ? <span className="ml-3 text-soft">binary</span> : null}
@@ -78,7 +78,7 @@ function Lines(props: {
       )}
       <div
         role="region"
-        aria-label={`Lines of ${brief(path, 100)}`}
+        aria-label={`Lines of ${briefPath(path, 100)}`}
         tabIndex={0}
         className="max-h-half overflow-auto border-t border-line"
       >

@@ -4,7 +4,7 @@
 import type { DiffLine } from "@holdfast/proto/view";
 import { useEffect, useRef, type FormEvent } from "react";
 import { Button } from "../../parts/parts.tsx";
-import { brief } from "../../parts/text.ts";
+import { brief, briefPath } from "../../parts/text.ts";
 import { useDraft } from "../../parts/use-session.ts";
 
 /** The agent that reads comments. */
@@ -63,7 +63,7 @@ export function LineComment({ path, lines, choice, onLine, comments }: LineComme
       </label>
       <textarea
         ref={box}
-        aria-label={`Comment on ${brief(path, 100)}`}
+        aria-label={`Comment on ${briefPath(path, 100)}`}
         rows={2}
         value={text}
         placeholder="Your comment, which the agent reads as a message"

@@ -9,7 +9,7 @@ import { call } from "../../api/client.ts";
 import { isEnded, type Session, type SessionWork, type WorktreeWork } from "../../api/types.ts";
 import { useRunnerName } from "../../api/use-runners.ts";
 import { Button, Command, Empty, Problem, useNow } from "../../parts/parts.tsx";
-import { ago, brief, dateText, shown } from "../../parts/text.ts";
+import { ago, brief, briefPath, dateText, shown } from "../../parts/text.ts";
 import { useAbout, useOutbox } from "../../parts/use-session.ts";
 import { signalFor } from "../conversation/steer.tsx";
 import { DiffFiles } from "./diff-files.tsx";
@@ -188,7 +188,7 @@ function Paths({ title, paths }: { readonly title: string; readonly paths: reado
       </h2>
       <ul className="exact text-warn">
         {paths.slice(0, PATHS_MAX).map((path) => (
-          <li key={path}>{brief(path, 500)}</li>
+          <li key={path}>{briefPath(path, 500)}</li>
         ))}
       </ul>
       {paths.length > PATHS_MAX ? <p className="text-soft">and {paths.length - PATHS_MAX} more</p> : null}

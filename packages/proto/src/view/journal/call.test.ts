@@ -19,7 +19,23 @@ test.each([
   ["now", undefined, "now", ""],
   ["say", "hello", "say", "hello"],
 ])("%s %j", (name, input, verb, subject) => {
-  expect(viewCall(name, input)).toEqual({ verb, subject });
+  expect(viewCall(name, input)).toMatchObject({ verb, subject });
+});
+
+test("a path is said to be one, and begins at the folder of the work where it lies in it", () => {
+  const path = "/srv/app/src/add.ts";
+  const subjectIn = (folder?: string) => viewCall("Edit", { file_path: path }, folder).subject;
+  expect(viewCall("Edit", { file_path: path }, "/srv/app")).toEqual({
+    verb: "Edit",
+    subject: "src/add.ts",
+    isPath: true,
+  });
+  expect(subjectIn("/srv/app/")).toBe("src/add.ts");
+  expect([subjectIn(), subjectIn("/srv/ap"), subjectIn(path)]).toEqual([path, path, path]);
+  expect(viewCall("Bash", { command: `cat ${path}` }, "/srv/app")).toEqual({
+    verb: "Run",
+    subject: `cat ${path}`,
+  });
 });
 
 test.each([
@@ -32,6 +48,7 @@ test.each([
   expect(viewCall(name, input)).toMatchObject({
     verb: "Edit",
     subject: "a.ts",
+    isPath: true,
     change: [
       { type: "deleted", text: "two" },
       { type: "added", text: "2" },

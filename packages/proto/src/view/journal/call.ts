@@ -13,6 +13,8 @@ export interface CallView {
   readonly verb: string;
   /** The command, path, pattern or address of the call. Empty where the call does not say. */
   readonly subject: string;
+  /** The subject is the path of a file or a folder, whose end says most. */
+  readonly isPath?: true;
   /** The lines that an edit removes and adds, in their order. */
   readonly change?: readonly DiffLine[];
   /** The arguments that the change does not say. Absent where the change is not all of the edit. */
@@ -57,6 +59,14 @@ const SUBJECTS = [
   "name",
   "skill",
 ] as const;
+const PATHS: ReadonlySet<string> = new Set([
+  "path",
+  "file_path",
+  "filePath",
+  "absolute_path",
+  "paths",
+  "filename",
+]);
 
 /** The work whose content is shown beside its call: the steps of a plan, or the question of a proposal. */
 const SHOWN_APART: ReadonlySet<string> = new Set(["Plan", "Propose a plan"]);
@@ -65,14 +75,16 @@ const BEFORE = ["oldText", "old_string", "oldString", "old_str", "old_text"] as 
 const AFTER = ["newText", "new_string", "newString", "new_str", "new_text"] as const;
 const PATCHES = ["patch", "diff", "unified_diff"] as const;
 
-export function viewCall(name: string, input: unknown): CallView {
+/** @param folder the folder that the work is in, where that is known. A path below it is shown from there. */
+export function viewCall(name: string, input: unknown, folder?: string): CallView {
   const fields = fieldsOf(input);
   const verb = VERBS.find(([, names]) => names.test(name.toLowerCase()))?.[0];
   const change = changeOf(verb, fields);
   const others = change === undefined ? undefined : besideChange(verb, fields);
+  const isShownApart = verb !== undefined && SHOWN_APART.has(verb);
   return {
     verb: verb ?? toolName(name),
-    subject: verb !== undefined && SHOWN_APART.has(verb) ? "" : subjectOf(fields, input),
+    ...(isShownApart ? { subject: "" } : subjectOf(fields, input, folder)),
     ...(change !== undefined && { change }),
     ...(others !== undefined && { others }),
     ...(verb === "Plan" && Array.isArray(fields["todos"]) && { steps: fields["todos"].filter(isStep) }),
@@ -82,7 +94,7 @@ export function viewCall(name: string, input: unknown): CallView {
 /** The command, path or address of a call of a tool that the table has. Only what a call names so, and cheap. */
 export function subjectOfTool(name: string, input: unknown): string | undefined {
   if (!VERBS.some(([, names]) => names.test(name.toLowerCase()))) return undefined;
-  return namedSubject(fieldsOf(input));
+  return namedSubject(fieldsOf(input))?.subject;
 }
 
 /** `mcp__github__create_issue` is the tool `create_issue` of the server `github`. */
@@ -91,22 +103,34 @@ function toolName(name: string): string {
   return server === undefined ? name : `${server}: ${tool}`;
 }
 
-function namedSubject(fields: Fields): string | undefined {
+type Subject = Pick<CallView, "subject" | "isPath">;
+
+function namedSubject(fields: Fields, folder?: string): Subject | undefined {
   for (const name of SUBJECTS) {
     const value = fields[name];
-    if (typeof value === "string" && value !== "") return value;
-    if (isTexts(value) && value.length > 0) return value.join(" ");
+    const texts = isTexts(value) ? value : typeof value === "string" && value !== "" ? [value] : [];
+    if (texts.length === 0) continue;
+    if (!PATHS.has(name)) return { subject: texts.join(" ") };
+    return { subject: texts.map((path) => fromFolder(path, folder)).join(" "), isPath: true };
   }
   return undefined;
 }
 
-function subjectOf(fields: Fields, input: unknown): string {
-  const named = namedSubject(fields);
+function fromFolder(path: string, folder: string | undefined): string {
+  const begin = folder === undefined ? "" : folder.replace(/\/*$/, "/");
+  return begin !== "" && path.startsWith(begin) && path.length > begin.length
+    ? path.slice(begin.length)
+    : path;
+}
+
+function subjectOf(fields: Fields, input: unknown, folder: string | undefined): Subject {
+  const named = namedSubject(fields, folder);
   if (named !== undefined) return named;
-  if (typeof input === "string") return input;
+  if (typeof input === "string") return { subject: input };
   const texts = Object.values(fields).filter((value) => typeof value === "string");
-  if (texts.length === 1) return texts[0]!;
-  return input === undefined || Object.keys(fields).length === 0 ? "" : (JSON.stringify(input) ?? "");
+  if (texts.length === 1) return { subject: texts[0]! };
+  const isEmpty = input === undefined || Object.keys(fields).length === 0;
+  return { subject: isEmpty ? "" : (JSON.stringify(input) ?? "") };
 }
 
 function changeOf(verb: string | undefined, fields: Fields): readonly DiffLine[] | undefined {
