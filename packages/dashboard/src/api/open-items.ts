@@ -17,6 +17,7 @@ import {
   visibleText,
   type AskedQuestion,
   type InboxItem,
+  type QuestionView,
 } from "@holdfast/proto/view";
 import { call } from "./client.ts";
 import { listPath } from "./session-list.ts";
@@ -26,6 +27,8 @@ import type { JournalRecord, Session, SessionPage, Wait } from "./types.ts";
 export interface OpenItem extends InboxItem {
   readonly session: Session;
   readonly wait?: Wait;
+  /** The call that is to be approved, in words of the work. */
+  readonly work?: QuestionView["work"];
 }
 
 /** The id of the item of a question. */
@@ -146,7 +149,7 @@ export class InboxReader {
     return Promise.all(
       asked.map(async (wait): Promise<OpenItem> => {
         const question = (await this.#questionOf(session, wait.id)) ?? { prompt: wait.prompt ?? "" };
-        const { kind, prompt, tool, action, editable, change, folder, details, lastingRule, askedBy } =
+        const { kind, prompt, tool, work, action, editable, change, folder, details, lastingRule, askedBy } =
           viewQuestion(question, wait.answer);
         return {
           ...common,
@@ -155,6 +158,7 @@ export class InboxReader {
           kind: answered.has(wait.id) ? "answered" : kind,
           what: visibleText(prompt),
           ...(tool === undefined ? {} : { tool }),
+          ...(work === undefined ? {} : { work }),
           ...(action === undefined ? {} : { action: visibleText(action) }),
           ...(editable === undefined ? {} : { editable }),
           ...(change === undefined ? {} : { change }),

@@ -79,6 +79,27 @@ test(
   },
 );
 
+test(
+  "a call that waits is shown in words of the work, and of a long path the name of the file",
+  ofCampaign,
+  async () => {
+    const coordinator = await stand.openCoordinator();
+    await stand.startRunner(coordinator, "box");
+    await coordinator.ask("sessions", { agent: "mender", title: "Mend the totals" });
+    await stand.follow("");
+    const row = card("Needs you").getByRole("link", { name: /Mend the totals/ });
+    await row.getByText("Edit packages/orders/src/totals/of-each-month/add-the-amounts.ts").waitFor();
+    expect(await row.innerText()).not.toMatch(/file_path|\/srv\/app/);
+    await stand.check("home-call");
+    await page.setViewportSize({ width: 390, height: 800 });
+    const path = row.locator("bdi");
+    const [whole, seen] = [await path.boundingBox(), await path.locator("..").boundingBox()];
+    expect(whole!.width).toBeGreaterThan(seen!.width); // It does not fit,
+    expect(whole!.x).toBeLessThan(seen!.x); // its beginning is cut,
+    expect(whole!.x + whole!.width).toBeLessThanOrEqual(seen!.x + seen!.width + 1); // and its end is there.
+  },
+);
+
 test("home asks four times beside the inbox, and each answer is bounded", ofCampaign, async () => {
   await stand.openCoordinator();
   const asked: string[] = [];

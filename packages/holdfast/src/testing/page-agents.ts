@@ -63,6 +63,24 @@ export const pusher = defineAgent({
   },
 });
 
+/** It asks as a coding agent does: with the whole path of a file deep in its folder. */
+export const mender = defineAgent({
+  name: "mender",
+  run: (ctx) =>
+    ctx.requestInput({
+      prompt: "Allow Edit?",
+      details: {
+        tool: "Edit",
+        input: {
+          file_path: "/srv/app/packages/orders/src/totals/of-each-month/add-the-amounts.ts",
+          old_string: "a - b",
+          new_string: "a + b",
+        },
+        folder: "/srv/app",
+      },
+    }),
+});
+
 /** Stands for calls of a model: it says what a call may cost before, and what it did cost after. */
 const call = defineTask({
   name: "model_call",

@@ -17,7 +17,7 @@ test.each([
   ["no arguments", undefined, ""],
 ])("an approval shows %s of its call as it is", (_name, input, action) => {
   const view = viewQuestion({ prompt: "Allow?", details: { tool: "t", input, folder: "/w" } }, "approval");
-  expect(view).toEqual({ kind: "approval", prompt: "Allow?", tool: "t", action, folder: "/w" });
+  expect(view).toMatchObject({ kind: "approval", prompt: "Allow?", tool: "t", action, folder: "/w" });
 });
 
 test("an approval says whether the call may be edited, and which lines an edit changes", () => {
@@ -27,6 +27,7 @@ test("an approval says whether the call may be edited, and which lines an edit c
     "approval",
   );
   expect(view.editable).toEqual(input);
+  expect(view.work).toEqual({ verb: "Edit", subject: "a.ts", isPath: true });
   expect(view.change).toEqual([
     { type: "deleted", text: "1" },
     { type: "added", text: "2" },

@@ -4,7 +4,7 @@
 // Pure, over plain JSON, so that the command and a page show the same. `viewQuestion` keeps the texts as they
 // are: the caller shows them by `visibleText`.
 
-import { viewCall } from "./journal/call.ts";
+import { type CallView, subjectOfTool, viewCall } from "./journal/call.ts";
 import { visibleText } from "./text/visible-text.ts";
 import type { DiffLine } from "./worktree/parse-diff.ts";
 
@@ -22,6 +22,8 @@ export interface QuestionView {
   readonly prompt: string;
   /** The tool of the call that is to be approved. */
   readonly tool?: string;
+  /** That call in words of the work, for a place that has one line. An answer is for `action`. */
+  readonly work?: Pick<CallView, "verb" | "subject" | "isPath">;
   /** The exact command or the exact arguments of that call, unabridged, as a text for people. */
   readonly action?: string;
   /** The arguments of that call, where an answer may have others in their place. */
@@ -58,14 +60,17 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
   const isEditable = takesInput === true && typeof input === "object" && !Array.isArray(input);
   const askedBy = ruleOf(rule);
   if (typeof tool !== "string") return { kind, prompt, ...(details === undefined ? {} : { details }) };
-  const { change, others } = viewCall(tool, input);
+  const where = typeof folder === "string" ? folder : undefined;
+  const { change, others, verb, subject, isPath } = viewCall(tool, input, where);
+  const named = subjectOfTool(tool, input);
   const unsaid = Object.entries(others ?? {}).filter(
-    ([, value]) => typeof value !== "string" || !prompt.includes(value),
+    ([, value]) => value !== named || named === undefined || !prompt.includes(named),
   );
   return {
     kind,
     prompt,
     tool,
+    work: { verb, subject, ...(isPath && { isPath }) },
     action: actionOf(input),
     ...(isEditable ? { editable: fieldsOf(input) } : {}),
     ...(change === undefined ? {} : { change }),

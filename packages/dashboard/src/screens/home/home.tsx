@@ -7,8 +7,9 @@ import type { Inbox, OpenItem } from "../../api/open-items.ts";
 import type { About, Session } from "../../api/types.ts";
 import { Icon, type IconName } from "../../design/icons.tsx";
 import { Card, Figure, TONE_TEXT, type Tone } from "../../design/surfaces.tsx";
+import { CallWords } from "../../parts/call-words.tsx";
 import { Problem, Reading, ScreenBody, useNow } from "../../parts/parts.tsx";
-import { ago, brief, count, shown } from "../../parts/text.ts";
+import { ago, brief, count } from "../../parts/text.ts";
 import { useAbout } from "../../parts/use-session.ts";
 import { useInbox } from "../inbox/use-inbox.ts";
 import { CostToday } from "./cost-today.tsx";
@@ -118,9 +119,9 @@ function lookOf({ kind }: OpenItem): { readonly icon: IconName; readonly tone: T
   return LOOKS[kind];
 }
 
-/** The exact call where there is one: it says more than its question. */
-function askOf({ action, what }: OpenItem): string {
-  return action ?? what;
+/** The call where there is one, in words of the work: it says more than its question. The item has all of it. */
+function askOf({ work, what }: OpenItem): ReactNode {
+  return work === undefined ? what : <CallWords call={work} />;
 }
 
 function nameOf({ title, agent }: Pick<Session, "title" | "agent">): string {
@@ -256,7 +257,7 @@ function RowText(props: {
   readonly icon: IconName;
   readonly tone: Tone;
   readonly title: string;
-  readonly about: string;
+  readonly about: ReactNode;
 }) {
   const { icon, tone, title, about } = props;
   return (
@@ -265,7 +266,9 @@ function RowText(props: {
       <span className="min-w-0 flex-1">
         <span className="block truncate font-medium">{title}</span>
         {about === "" ? null : (
-          <span className="block truncate text-sm text-soft">{brief(shown(about), 240)}</span>
+          <span className="block truncate text-sm text-soft">
+            {typeof about === "string" ? brief(about, 240) : about}
+          </span>
         )}
       </span>
     </>
