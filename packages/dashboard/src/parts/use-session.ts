@@ -8,6 +8,7 @@ import { readDraft, writeDraft } from "../api/drafts.ts";
 import { LiveSession, type LiveState } from "../api/live-session.ts";
 import { Outbox } from "../api/outbox.ts";
 import type { About } from "../api/types.ts";
+import { brief } from "./text.ts";
 
 /** A session as it runs, while the screen is open. */
 export function useLiveSession(sessionId: string): LiveState {
@@ -55,6 +56,12 @@ export function useAbout(): About | undefined {
     queryFn: () => call<About>("GET", "/ui/about"),
     staleTime: Infinity,
   }).data;
+}
+
+/** The person, as their token names them. Over a database of this machine it is nobody else. */
+export function useOwnName(): string {
+  const about = useAbout();
+  return about === undefined || about.isLocal ? "you" : `you (${brief(about.name, 60)})`;
 }
 
 /** A request of a person: whether it is under way, and its error. */

@@ -43,6 +43,8 @@ test("a key approves only what was read whole, once for each press", async ({ sk
   const waits = async (id: string): Promise<void> =>
     expect((await coordinator.ask(`sessions/${id}`)).status).toBe("input_required");
 
+  const receipt = (text: RegExp) => page.getByRole("status").filter({ hasText: text });
+
   // An item slides in above the one that is read.
   const read = await ask("ls -la");
   await stand.follow("sessions");
@@ -57,6 +59,11 @@ test("a key approves only what was read whole, once for each press", async ({ sk
   // A key that is held answers the item on which it was pressed.
   await keyboard.down("a");
   await isApproved(read);
+  // The receipt says who answered, when, and what, also when the card is gone.
+  await expect.poll(() => card("ls -la").count(), TIMEOUT).toBe(0);
+  await receipt(/Approved by you \(first\), .*\d:\d\d/)
+    .getByText("Run ls -la")
+    .waitFor();
   await hasFocus("rm -rf");
   await isReady("rm -rf");
   for (let times = 0; times < 3; times++) await keyboard.down("a");
@@ -77,6 +84,10 @@ test("a key approves only what was read whole, once for each press", async ({ sk
     }, TIMEOUT)
     .toEqual({ approved: false });
   expect(new URL(page.url()).pathname).toBe("/ui/inbox");
+  await receipt(/Denied by you/)
+    .getByText("Run rm -rf /srv/app")
+    .waitFor();
+  expect(await receipt(/Approved by you/).count()).toBe(0); // One receipt at a time.
   await hasFocus("echo safe");
   await expect
     .poll(() => card("echo safe").getByRole("button", { name: "Deny" }).isEnabled(), TIMEOUT)
@@ -92,6 +103,9 @@ test("a key approves only what was read whole, once for each press", async ({ sk
   await isReady("echo safe");
   await keyboard.press("a");
   await isApproved(long);
+  await receipt(/Approved by you/).waitFor();
+  await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
+  await stand.check("inbox-receipt");
   expect(stand.trouble).toEqual([]);
 });
 

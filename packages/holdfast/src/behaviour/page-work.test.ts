@@ -98,11 +98,16 @@ test("a person follows the work, edits a call and approves it in place, and the 
   await expect.poll(() => approve.isEnabled(), TIMEOUT).toBe(true);
   await approve.press("Enter");
   await page.getByRole("group", { name: "Run git push origin fix" }).waitFor();
+  const receipt = page
+    .getByRole("status")
+    .filter({ hasText: /Approved with an edit by you \(first\), .*\d:\d\d/ });
+  await receipt.getByText("Run git push origin fix").waitFor();
   open(3);
   await page.getByText("completed").first().waitFor();
   await expect.poll(() => page.getByText("The sum is right now.").count()).toBe(1);
   expect(await page.getByText("Output").count()).toBe(0);
   expect(await page.evaluate("globalThis.attacked")).toBeUndefined();
+  await receipt.waitFor(); // The card is gone, and what became of it stays.
   await stand.check("work-done");
   expect(stand.trouble).toEqual([]);
 });

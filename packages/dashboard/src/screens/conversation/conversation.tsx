@@ -2,11 +2,13 @@
 // questions stand below them, and a box steers the agent.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
+import { useState } from "react";
 import type { LiveState } from "../../api/live-session.ts";
 import { isEnded } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
 import { Empty } from "../../parts/parts.tsx";
 import { useFollowEnd } from "../../parts/reading/use-follow-end.ts";
+import { Notices, withNotice, type Notice } from "../inbox/notices.tsx";
 import { NowLine } from "../now-line.tsx";
 import { OpenQuestions } from "./open-questions.tsx";
 import { Steer } from "./steer.tsx";
@@ -19,6 +21,9 @@ export function Conversation({ live }: { readonly live: LiveState }) {
   const { session } = live;
   const { items } = live.work;
   const { scroll, content, onScroll } = useFollowEnd();
+  // A notice outlives its question, which goes when the session takes the answer.
+  const [notices, setNotices] = useState<readonly Notice[]>([]);
+  const tell = (notice: Notice): void => setNotices((before) => withNotice(before, notice));
   const virtual = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroll.current,
@@ -31,7 +36,7 @@ export function Conversation({ live }: { readonly live: LiveState }) {
   const texts = isEnded(session) || session.status === "paused" ? [] : [...live.writing];
   return (
     <div className="flex h-full flex-col">
-      {items.length === 0 && !hasQuestions && texts.length === 0 ? (
+      {items.length === 0 && !hasQuestions && texts.length === 0 && notices.length === 0 ? (
         <Empty title="There is no conversation">
           <p>
             {session.entryCount > 0
@@ -72,7 +77,12 @@ export function Conversation({ live }: { readonly live: LiveState }) {
                 <LongText text={text} isMarkdown />
               </article>
             ))}
-            {hasQuestions ? <OpenQuestions session={session} /> : null}
+            {hasQuestions ? <OpenQuestions session={session} onNotice={tell} /> : null}
+            {notices.length === 0 ? null : (
+              <div className="mx-auto max-w-4xl p-3">
+                <Notices notices={notices} hasLinks={false} onClose={() => setNotices([])} />
+              </div>
+            )}
           </div>
         </div>
       )}

@@ -5,11 +5,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { InboxReader, type OpenItem } from "../../api/open-items.ts";
 import type { Session } from "../../api/types.ts";
-import { ContinuesBy, Problem } from "../../parts/parts.tsx";
+import { Problem } from "../../parts/parts.tsx";
 import { brief, dateText, whyText } from "../../parts/text.ts";
 import { useAbout } from "../../parts/use-session.ts";
 import { Answer } from "../inbox/inbox-answer.tsx";
 import { ItemTexts, textsOf } from "../inbox/inbox-item.tsx";
+import type { Notice } from "../inbox/notices.tsx";
 import { useRest, useSeen } from "../inbox/seen.ts";
 
 const TITLES: Readonly<Record<OpenItem["kind"], string>> = {
@@ -20,10 +21,13 @@ const TITLES: Readonly<Record<OpenItem["kind"], string>> = {
   answered: "Answered",
 };
 
-export function OpenQuestions({ session }: { readonly session: Session }) {
+export function OpenQuestions(props: {
+  readonly session: Session;
+  readonly onNotice: (notice: Notice) => void;
+}) {
+  const { session, onNotice } = props;
   const isLocal = useAbout()?.isLocal ?? true;
   const [reader] = useState(() => new InboxReader());
-  const [notice, setNotice] = useState<{ readonly text: string; readonly isToContinue: boolean }>();
   const { sessionId, nextSeq, updatedAt } = session;
   // Below the key of the inbox: an answer makes both be read again.
   const { data = [], error } = useQuery({
@@ -34,28 +38,16 @@ export function OpenQuestions({ session }: { readonly session: Session }) {
   return (
     <div className="mx-auto max-w-4xl space-y-3 p-3">
       {error === null ? null : <Problem error={error} />}
-      {notice === undefined ? null : (
-        <p role="status" className="rounded-md border border-line bg-panel p-3">
-          {notice.text} {notice.isToContinue ? <ContinuesBy sessionId={sessionId} /> : null}
-        </p>
-      )}
       {data
         .filter(({ wait }) => wait !== undefined)
         .map((item) => (
-          <QuestionCard
-            key={item.id}
-            item={item}
-            onNotice={(text, isToContinue = false) => setNotice({ text, isToContinue })}
-          />
+          <QuestionCard key={item.id} item={item} onNotice={onNotice} />
         ))}
     </div>
   );
 }
 
-function QuestionCard(props: {
-  readonly item: OpenItem;
-  readonly onNotice: (notice: string, isToContinue?: boolean) => void;
-}) {
+function QuestionCard(props: { readonly item: OpenItem; readonly onNotice: (notice: Notice) => void }) {
   const { item, onNotice } = props;
   const { kind, id, until } = item;
   const card = useRef<HTMLElement>(null);

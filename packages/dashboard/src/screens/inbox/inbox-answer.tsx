@@ -5,6 +5,7 @@
 //   inbox-answer-3. Keys and buttons have one rule: what has not been shown whole is denied at most, and what
 //       has just moved is not answered.
 
+import { viewCall } from "@holdfast/proto/view";
 import { useRef, useState, type ReactNode, type RefObject } from "react";
 import { call } from "../../api/client.ts";
 import { textOrJson } from "../../api/input-form.ts";
@@ -75,7 +76,11 @@ function Approval({ item, card, answering }: KindProps) {
     if (input.problem !== undefined) return;
     const isEdited = input.value !== undefined;
     const approval = { approved: true, ...reason, ...(isEdited ? { input: input.value } : {}) };
-    answer(isEdited ? "Approved with your edit" : "Approved", approval);
+    const { tool = "", folder } = item;
+    // The receipt is about the call that runs.
+    if (isEdited)
+      answer("Approved with an edit", approval, { ...item, work: viewCall(tool, input.value, folder) });
+    else answer("Approved", approval);
     edit.done();
   });
   const deny = (): void => answer("Denied", { approved: false, ...reason });

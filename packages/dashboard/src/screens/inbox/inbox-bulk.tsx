@@ -10,20 +10,24 @@ import type { OpenItem } from "../../api/open-items.ts";
 import { LongText } from "../../parts/long-text.tsx";
 import { useSeen } from "./seen.ts";
 import { Button } from "../../parts/parts.tsx";
-import { brief, shown } from "../../parts/text.ts";
-import { sessionPath } from "../../parts/use-session.ts";
+import { brief, count as countOf, shown } from "../../parts/text.ts";
+import { sessionPath, useOwnName } from "../../parts/use-session.ts";
+import { receiptOf, type Notice } from "./notices.tsx";
 
 export function BulkAnswer({
   items,
   onDone,
+  onNotice,
 }: {
   readonly items: readonly OpenItem[];
   readonly onDone: () => void;
+  readonly onNotice: (notice: Notice) => void;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [failures, setFailures] = useState<readonly string[]>([]);
   const [isBusy, setBusy] = useState(false);
   const queries = useQueryClient();
+  const who = useOwnName();
   const texts = items.map((item) => [item, `${item.id} ${item.action ?? item.what}`] as const);
   const { isSeen, onSeen } = useSeen(texts.map(([, text]) => text));
   useEffect(() => setFailures([]), [items.length]);
@@ -40,6 +44,9 @@ export function BulkAnswer({
     }
     setBusy(false);
     setFailures(failed);
+    const done = items.length - failed.length;
+    const said = `${approved ? "Approved" : "Denied"} ${countOf(done, "item")}`;
+    if (done > 0) onNotice(receiptOf(said, who, items.length === 1 ? items[0] : undefined));
     await queries.invalidateQueries({ queryKey: ["inbox"] });
     if (failed.length === 0) onDone();
   };

@@ -14,6 +14,7 @@ import { useNow } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { ago, brief, dateText, json, shown } from "../../parts/text.ts";
 import { Answer } from "./inbox-answer.tsx";
+import type { Notice } from "./notices.tsx";
 import { useRest, useSeen } from "./seen.ts";
 
 const TITLES: Readonly<Record<OpenItem["kind"], string>> = {
@@ -39,9 +40,9 @@ export function InboxItem(props: {
   readonly onAnswered: () => void;
   /** When the page gave it the focus; 0 for never. */
   readonly wantedAt: number;
-  /** Where it stands in the list. */
-  readonly place: number;
-  readonly onNotice: (notice: string, isToContinue?: boolean) => void;
+  /** Where it stands on the screen. */
+  readonly place: string;
+  readonly onNotice: (notice: Notice) => void;
 }) {
   const { item, isSelected, isChecked, onCheck, onSelect, onNotice, onAnswered, wantedAt, place } = props;
   const { kind, path, sessionId } = item;

@@ -4,16 +4,16 @@
 // When the selected item is gone, nothing is selected until a person chooses again. Another text under the
 // same number is another item.
 
-import { Link, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type RefObject } from "react";
 import { canApprove, SESSIONS_MAX, type Inbox, type OpenItem } from "../../api/open-items.ts";
-import { Banner, ScreenHead } from "../../design/surfaces.tsx";
-import { Command, ContinuesBy, Empty, Problem, Reading, useChecked } from "../../parts/parts.tsx";
+import { ScreenHead } from "../../design/surfaces.tsx";
+import { Command, Empty, Problem, Reading, useChecked } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
-import { shown } from "../../parts/text.ts";
 import { BulkAnswer } from "./inbox-bulk.tsx";
 import { InboxItem, textOf } from "./inbox-item.tsx";
+import { Notices, withNotice, type Notice } from "./notices.tsx";
 import { NotifyButton } from "./notifications.tsx";
 
 export function readInboxSearch(search: Readonly<Record<string, unknown>>): { readonly item?: string } {
@@ -31,6 +31,7 @@ export function InboxScreen({
   const items = inbox?.items ?? [];
   const linked = useSearch({ from: "/inbox" }).item;
   const [notices, setNotices] = useState<readonly Notice[]>([]);
+  const tell = (notice: Notice): void => setNotices((before) => withNotice(before, notice));
   const { checked, check, setChecked } = useChecked();
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
@@ -61,8 +62,13 @@ export function InboxScreen({
       <BulkAnswer
         items={items.filter((item) => checked.has(item.id) && canApprove(item))}
         onDone={() => setChecked(new Set())}
+        onNotice={tell}
       />
-      <Notices notices={notices} onClose={() => setNotices([])} />
+      {notices.length === 0 ? null : (
+        <div className="px-4 pt-3 md:px-6">
+          <Notices notices={notices} hasLinks onClose={() => setNotices([])} />
+        </div>
+      )}
       <GoneItem items={items} linked={linked} selectedId={selection.selectedId} />
       {error === undefined || error === null ? null : (
         <div className="p-3">
@@ -79,7 +85,8 @@ export function InboxScreen({
           scroll={scroll}
           checked={checked}
           onCheck={check}
-          onNotice={(notice) => setNotices((before) => withNotice(before, notice))}
+          shift={notices.length}
+          onNotice={tell}
         />
       )}
       {inbox.cut.length > 0 ? (
@@ -180,9 +187,11 @@ function Items(props: {
   readonly scroll: RefObject<HTMLDivElement | null>;
   readonly checked: ReadonlySet<string>;
   readonly onCheck: (id: string) => void;
+  /** What stands above the list and moves it. */
+  readonly shift: number;
   readonly onNotice: (notice: Notice) => void;
 }) {
-  const { items, selection, virtual, scroll, checked, onCheck, onNotice } = props;
+  const { items, selection, virtual, scroll, checked, onCheck, shift, onNotice } = props;
   const { selected, wanted, focus, select } = selection;
   return (
     <div ref={scroll} className="min-h-0 flex-1 overflow-auto">
@@ -206,58 +215,17 @@ function Items(props: {
                 item={item}
                 isSelected={index === selected}
                 wantedAt={wanted?.id === item.id ? wanted.at : 0}
-                place={start}
+                place={`${shift} ${start}`}
                 isChecked={checked.has(item.id)}
                 onCheck={() => canApprove(item) && onCheck(item.id)}
                 onSelect={() => select(item)}
                 onAnswered={() => focus(items[index + 1] ?? items[index - 1])}
-                onNotice={(text, isToContinue = false) =>
-                  onNotice({ sessionId: item.sessionId, text, isToContinue })
-                }
+                onNotice={onNotice}
               />
             </li>
           );
         })}
       </ul>
-    </div>
-  );
-}
-
-/** The end of an item, for a person who looked at it. */
-interface Notice {
-  readonly sessionId: string;
-  readonly text: string;
-  readonly isToContinue: boolean;
-}
-
-const NOTICES = 5;
-
-function withNotice(notices: readonly Notice[], notice: Notice): readonly Notice[] {
-  const others = notices.filter(
-    ({ sessionId, text }) => sessionId !== notice.sessionId || text !== notice.text,
-  );
-  return [...others, notice].slice(-NOTICES);
-}
-
-function Notices(props: { readonly notices: readonly Notice[]; readonly onClose: () => void }) {
-  const { notices, onClose } = props;
-  if (notices.length === 0) return null;
-  return (
-    <div className="px-4 pt-3 md:px-6">
-      <Banner tone="accent" role="status" onClose={onClose}>
-        {notices.map(({ sessionId, text, isToContinue }) => (
-          <p key={`${sessionId} ${text}`} className="break-words">
-            <Link
-              to="/sessions/$id"
-              params={{ id: sessionId }}
-              className="font-mono text-xs text-accent underline"
-            >
-              {sessionId}
-            </Link>{" "}
-            {shown(text)} {isToContinue ? <ContinuesBy sessionId={sessionId} /> : null}
-          </p>
-        ))}
-      </Banner>
     </div>
   );
 }
