@@ -121,19 +121,19 @@ async function serveWorkspace(
   if (kind !== "admin" || workspace === undefined || !SESSION_ID.test(sessionId))
     throw new Refusal("not_found", "this page shows no workspace of such a session");
   if (!isMerge) {
-    const work = await workspace(sessionId).catch(tell);
+    const work = await workspace(sessionId).catch(withCause);
     return answer(exchange, 200, "application/json", JSON.stringify(work));
   }
   if (merge === undefined) throw new Refusal("not_found", "this page merges no work");
   checkBody(rawHeaders, BODY_BYTES);
   checkJsonType(rawHeaders);
   const { commit } = readJson(await readAll(exchange, BODY_BYTES));
-  const merged = await merge(sessionId, { commit: commit === true }).catch(tell);
+  const merged = await merge(sessionId, { commit: commit === true }).catch(withCause);
   answer(exchange, 200, "application/json", JSON.stringify(merged));
 }
 
 /** The admin of this machine learns the cause of an error also where other callers find it in the log alone. */
-function tell(thrown: unknown): never {
+function withCause(thrown: unknown): never {
   if (!HoldfastError.is(thrown)) throw thrown;
   const { code, message, at, got, expected, fix } = thrown;
   throw new Refusal(code, message, defined({ at, got, expected, fix }));

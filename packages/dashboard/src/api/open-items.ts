@@ -27,7 +27,7 @@ import type { JournalRecord, Session, SessionPage, Wait } from "./types.ts";
 export interface OpenItem extends InboxItem {
   readonly session: Session;
   readonly wait?: Wait;
-  /** The call that is to be approved, in words of the work. */
+  /** The call that is to be approved, by the word for its work. */
   readonly work?: QuestionView["work"];
 }
 

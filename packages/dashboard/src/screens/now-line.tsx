@@ -5,7 +5,7 @@ import { type CallView, costText, stepsText, THINKING, viewCall } from "@holdfas
 import type { LiveState } from "../api/live-session.ts";
 import { call } from "../api/client.ts";
 import { isEnded, type Session } from "../api/types.ts";
-import { CallWords } from "../parts/call-words.tsx";
+import { CallWords } from "../parts/reading/call-words.tsx";
 import { Button, Problem, useNow } from "../parts/parts.tsx";
 import { brief, duration } from "../parts/text.ts";
 import { sessionPath, useRequest } from "../parts/use-session.ts";

@@ -59,7 +59,7 @@ test("a key approves only what was read whole, once for each press", async ({ sk
   // A key that is held answers the item on which it was pressed.
   await keyboard.down("a");
   await isApproved(read);
-  // The receipt says who answered, when, and what, also when the card is gone.
+  // The receipt has the person, the time and the call, also when the card is gone.
   await expect.poll(() => card("ls -la").count(), TIMEOUT).toBe(0);
   await receipt(/Approved by you \(first\), .*\d:\d\d/)
     .getByText("Run ls -la")

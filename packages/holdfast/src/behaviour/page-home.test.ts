@@ -80,7 +80,7 @@ test(
 );
 
 test(
-  "a call that waits is shown in words of the work, and of a long path the name of the file",
+  "a call that waits is shown by the word for its work, and a long path by the name of the file",
   ofCampaign,
   async () => {
     const coordinator = await stand.openCoordinator();

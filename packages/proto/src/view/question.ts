@@ -22,7 +22,7 @@ export interface QuestionView {
   readonly prompt: string;
   /** The tool of the call that is to be approved. */
   readonly tool?: string;
-  /** That call in words of the work, for a place that has one line. An answer is for `action`. */
+  /** The word for the work of that call and its subject, for a place that has one line. An answer is for `action`. */
   readonly work?: Pick<CallView, "verb" | "subject" | "isPath">;
   /** The exact command or the exact arguments of that call, unabridged, as a text for people. */
   readonly action?: string;

@@ -152,7 +152,7 @@ export async function baseCommit(
   return stdout.trim();
 }
 
-/** What git says of a folder in no repository, and of one without files to work on. */
+/** The words of git for a folder in no repository, and for one without files to work on. */
 const NONE = /not a git repository/;
 const BARE = /bare repository|must be run in a work tree/;
 

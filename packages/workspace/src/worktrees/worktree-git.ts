@@ -69,8 +69,10 @@ export interface GitAnswer {
 }
 
 /**
- * @throws HoldfastError with the words of git when it does not exit with 0 or one of `codes`, and
- *   UnavailableError when a process signal ended it, as the Ctrl-C of a person ends all of a terminal.
+ * A process signal ends git also where a person ends all of a terminal by Ctrl-C.
+ *
+ * @throws HoldfastError with the words of git when it does not exit with 0 or one of `codes`,
+ *   UnavailableError when a process signal ended it.
  */
 export async function gitIn(
   folder: string,

@@ -23,7 +23,7 @@ export function Conversation({ live }: { readonly live: LiveState }) {
   const { scroll, content, onScroll } = useFollowEnd();
   // A notice outlives its question, which goes when the session takes the answer.
   const [notices, setNotices] = useState<readonly Notice[]>([]);
-  const tell = (notice: Notice): void => setNotices((before) => withNotice(before, notice));
+  const report = (notice: Notice): void => setNotices((before) => withNotice(before, notice));
   const virtual = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroll.current,
@@ -77,7 +77,7 @@ export function Conversation({ live }: { readonly live: LiveState }) {
                 <LongText text={text} isMarkdown />
               </article>
             ))}
-            {hasQuestions ? <OpenQuestions session={session} onNotice={tell} /> : null}
+            {hasQuestions ? <OpenQuestions session={session} onNotice={report} /> : null}
             {notices.length === 0 ? null : (
               <div className="mx-auto max-w-4xl p-3">
                 <Notices notices={notices} hasLinks={false} onClose={() => setNotices([])} />

@@ -17,7 +17,7 @@ import {
   type WorkItem,
 } from "@holdfast/proto/view";
 import { useMemo, useState } from "react";
-import { CallWords } from "../../parts/call-words.tsx";
+import { CallWords } from "../../parts/reading/call-words.tsx";
 import { LongText } from "../../parts/long-text.tsx";
 import { ScrollBox } from "../../parts/parts.tsx";
 import { brief, count, dateText, duration, json, shown } from "../../parts/text.ts";

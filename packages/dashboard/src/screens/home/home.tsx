@@ -7,7 +7,7 @@ import type { Inbox, OpenItem } from "../../api/open-items.ts";
 import type { About, Session } from "../../api/types.ts";
 import { Icon, type IconName } from "../../design/icons.tsx";
 import { Card, Figure, TONE_TEXT, type Tone } from "../../design/surfaces.tsx";
-import { CallWords } from "../../parts/call-words.tsx";
+import { CallWords } from "../../parts/reading/call-words.tsx";
 import { Problem, Reading, ScreenBody, useNow } from "../../parts/parts.tsx";
 import { ago, brief, count } from "../../parts/text.ts";
 import { useAbout } from "../../parts/use-session.ts";
@@ -119,7 +119,7 @@ function lookOf({ kind }: OpenItem): { readonly icon: IconName; readonly tone: T
   return LOOKS[kind];
 }
 
-/** The call where there is one, in words of the work: it says more than its question. The item has all of it. */
+/** The call where there is one says more than its question. The item in the inbox has all of it. */
 function askOf({ work, what }: OpenItem): ReactNode {
   return work === undefined ? what : <CallWords call={work} />;
 }

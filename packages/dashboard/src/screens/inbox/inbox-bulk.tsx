@@ -4,7 +4,7 @@
 //   - Items are answered one by one. An item that could not be answered stays, with the reason.
 
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState, type RefObject } from "react";
 import { call, toError } from "../../api/client.ts";
 import type { OpenItem } from "../../api/open-items.ts";
 import { LongText } from "../../parts/long-text.tsx";
@@ -28,8 +28,6 @@ export function BulkAnswer({
   const [isBusy, setBusy] = useState(false);
   const queries = useQueryClient();
   const who = useOwnName();
-  const texts = items.map((item) => [item, `${item.id} ${item.action ?? item.what}`] as const);
-  const { isSeen, onSeen } = useSeen(texts.map(([, text]) => text));
   useEffect(() => setFailures([]), [items.length]);
   if (items.length === 0) return null;
   const answer = async (approved: boolean): Promise<void> => {
@@ -70,31 +68,45 @@ export function BulkAnswer({
           </p>
         ))}
       </div>
-      <dialog
-        ref={dialog}
-        aria-label="Approve the selected items"
-        className="m-auto w-full max-w-screen sm:max-w-2xl rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-veil"
-      >
-        <h2 className="mb-3 font-semibold">Approve all of these?</h2>
-        <ul className="max-h-half space-y-2 overflow-auto" tabIndex={0} aria-label="Selected items">
-          {texts.map(([{ path, action, what, tool, folder }, text]) => (
-            <li key={text} className="rounded-md bg-raised p-3">
-              <p className="text-soft">
-                {path.map((name) => brief(name, 60)).join(" › ")}
-                {tool === undefined ? "" : ` · ${shown(tool)}`}
-                {folder === undefined ? "" : ` in ${shown(folder)}`}
-              </p>
-              <LongText text={action ?? what} onSeen={() => onSeen(text)} />
-            </li>
-          ))}
-        </ul>
-        <div className="mt-4 flex gap-2">
-          <Button kind="main" isDisabled={!isSeen} onClick={() => void answer(true)}>
-            {items.length === 1 ? "Approve it" : `Approve all ${items.length}`}
-          </Button>
-          <Button onClick={() => dialog.current?.close()}>Not yet</Button>
-        </div>
-      </dialog>
+      <ApproveAll items={items} dialog={dialog} onApprove={() => void answer(true)} />
     </section>
+  );
+}
+
+/** Every action whole once more, to its last line. */
+function ApproveAll(props: {
+  readonly items: readonly OpenItem[];
+  readonly dialog: RefObject<HTMLDialogElement | null>;
+  readonly onApprove: () => void;
+}) {
+  const { items, dialog, onApprove } = props;
+  const texts = items.map((item) => [item, `${item.id} ${item.action ?? item.what}`] as const);
+  const { isSeen, onSeen } = useSeen(texts.map(([, text]) => text));
+  return (
+    <dialog
+      ref={dialog}
+      aria-label="Approve the selected items"
+      className="m-auto w-full max-w-screen sm:max-w-2xl rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-veil"
+    >
+      <h2 className="mb-3 font-semibold">Approve all of these?</h2>
+      <ul className="max-h-half space-y-2 overflow-auto" tabIndex={0} aria-label="Selected items">
+        {texts.map(([{ path, action, what, tool, folder }, text]) => (
+          <li key={text} className="rounded-md bg-raised p-3">
+            <p className="text-soft">
+              {path.map((name) => brief(name, 60)).join(" › ")}
+              {tool === undefined ? "" : ` · ${shown(tool)}`}
+              {folder === undefined ? "" : ` in ${shown(folder)}`}
+            </p>
+            <LongText text={action ?? what} onSeen={() => onSeen(text)} />
+          </li>
+        ))}
+      </ul>
+      <div className="mt-4 flex gap-2">
+        <Button kind="main" isDisabled={!isSeen} onClick={onApprove}>
+          {items.length === 1 ? "Approve it" : `Approve all ${items.length}`}
+        </Button>
+        <Button onClick={() => dialog.current?.close()}>Not yet</Button>
+      </div>
+    </dialog>
   );
 }

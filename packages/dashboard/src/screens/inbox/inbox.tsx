@@ -31,7 +31,7 @@ export function InboxScreen({
   const items = inbox?.items ?? [];
   const linked = useSearch({ from: "/inbox" }).item;
   const [notices, setNotices] = useState<readonly Notice[]>([]);
-  const tell = (notice: Notice): void => setNotices((before) => withNotice(before, notice));
+  const report = (notice: Notice): void => setNotices((before) => withNotice(before, notice));
   const { checked, check, setChecked } = useChecked();
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
@@ -62,7 +62,7 @@ export function InboxScreen({
       <BulkAnswer
         items={items.filter((item) => checked.has(item.id) && canApprove(item))}
         onDone={() => setChecked(new Set())}
-        onNotice={tell}
+        onNotice={report}
       />
       {notices.length === 0 ? null : (
         <div className="px-4 pt-3 md:px-6">
@@ -86,7 +86,7 @@ export function InboxScreen({
           checked={checked}
           onCheck={check}
           shift={notices.length}
-          onNotice={tell}
+          onNotice={report}
         />
       )}
       {inbox.cut.length > 0 ? (
@@ -187,7 +187,7 @@ function Items(props: {
   readonly scroll: RefObject<HTMLDivElement | null>;
   readonly checked: ReadonlySet<string>;
   readonly onCheck: (id: string) => void;
-  /** What stands above the list and moves it. */
+  /** The number of notices above the list, which move it. */
   readonly shift: number;
   readonly onNotice: (notice: Notice) => void;
 }) {

@@ -1,10 +1,10 @@
 // `Notices`: what a person must know of items that they have seen and that may be gone. The receipt of an answer is
-// one of them: who answered, when, and what was answered. It stays until the next answer.
+// one of them, with the person, the time and the call. It stays until the next answer.
 
 import { Link } from "@tanstack/react-router";
 import type { OpenItem } from "../../api/open-items.ts";
 import { Banner } from "../../design/surfaces.tsx";
-import { CallWords } from "../../parts/call-words.tsx";
+import { CallWords } from "../../parts/reading/call-words.tsx";
 import { ContinuesBy } from "../../parts/parts.tsx";
 import { brief, dateText, shown } from "../../parts/text.ts";
 
@@ -18,9 +18,9 @@ export interface Notice {
   readonly sessionId?: string;
 }
 
-/** @param who the person, as the server knows them. @param said such as "Approved". */
-export function receiptOf(said: string, who: string, answered?: OpenItem): Notice {
-  const text = `${said} by ${who}, ${dateText(Date.now())}`;
+/** @param said such as "Approved". @param name of the person. */
+export function receiptOf(said: string, name: string, answered?: OpenItem): Notice {
+  const text = `${said} by ${name}, ${dateText(Date.now())}`;
   if (answered === undefined) return { text, answered: { what: "" } };
   return { text, answered, sessionId: answered.sessionId };
 }

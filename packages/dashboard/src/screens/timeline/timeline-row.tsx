@@ -9,7 +9,7 @@ import {
   type TimelineMark,
 } from "@holdfast/proto/view";
 import { Link } from "@tanstack/react-router";
-import { Subject } from "../../parts/call-words.tsx";
+import { Subject } from "../../parts/reading/call-words.tsx";
 import { LongText } from "../../parts/long-text.tsx";
 import { Problem, RecordedErrorView, ScrollBox } from "../../parts/parts.tsx";
 import { brief, dateText, duration, json } from "../../parts/text.ts";
@@ -26,7 +26,7 @@ const COLOURS: Readonly<Record<TimelineItem["outcome"], string>> = {
   withdrawn: "var(--color-soft)",
 };
 
-/** A timeline does not say what its subjects are. Of one word with a slash the end says most. */
+/** A timeline does not say what its subjects are. The end of one word with a slash says most. */
 const PATH = /^\S*\/\S*$/;
 
 export function ItemRow(props: {

@@ -1,7 +1,7 @@
-// `CallWords`, `Subject`: a call of a tool in one line, in words of the work.
+// `CallWords`, `Subject`: one line for a call of a tool, with the word for its work, such as "Edit".
 
 import type { CallView } from "@holdfast/proto/view";
-import { brief, briefPath } from "./text.ts";
+import { brief, briefPath } from "../text.ts";
 
 const SUBJECT_CHARS = 300;
 
