@@ -214,6 +214,7 @@ export {
 export {
   type AgentStorage,
   type RenewInThread,
+  type SessionCounts,
   type StorageReader,
   type ThreadRenewal,
 } from "./ports/storage.ts";

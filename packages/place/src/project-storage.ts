@@ -29,6 +29,7 @@ export function projectStorage(database: Database): AgentStorage {
       withReader(database, async (reader) => (reader === undefined ? otherwise : call(reader)));
   const reader: StorageReader = {
     sessions: (query) => read([], (each) => each.sessions(query))(),
+    counts: (query) => read({}, (each) => each.counts(query))(),
     session: (id) => read(undefined, (each) => each.session(id))(),
     journal: (id, from, limit) => read([], (each) => each.journal(id, from, limit))(),
     entries: (id, from, limit) => read([], (each) => each.entries(id, from, limit))(),

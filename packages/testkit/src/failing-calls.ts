@@ -7,6 +7,7 @@ import { type AgentStorage, type StorageReader, storageWith } from "@holdfast/co
 const CALLS = ["commit", "claim", "renew", "heldClaims", "load", "arrivals", "conversation", "due"] as const;
 const READS = [
   "sessions",
+  "counts",
   "session",
   "journal",
   "entries",

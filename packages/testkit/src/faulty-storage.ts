@@ -118,6 +118,7 @@ export function faultyStorage(storage: AgentStorage, plan: FaultPlan = {}): Faul
 
   const reader: StorageReader = {
     sessions: (query) => whileAlive(() => inner.reader.sessions(query)),
+    counts: (query) => whileAlive(() => inner.reader.counts(query)),
     session: (sessionId) => whileAlive(() => inner.reader.session(sessionId)),
     journal: (sessionId, fromSeq, limit) => whileAlive(() => inner.reader.journal(sessionId, fromSeq, limit)),
     entries: (sessionId, from, limit) => whileAlive(() => inner.reader.entries(sessionId, from, limit)),

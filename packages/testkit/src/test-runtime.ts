@@ -159,6 +159,7 @@ export { storageWith };
 export function readerWith(reader: StorageReader, changes: Partial<StorageReader>): StorageReader {
   return {
     sessions: (query) => reader.sessions(query),
+    counts: (query) => reader.counts(query),
     session: (sessionId) => reader.session(sessionId),
     journal: (sessionId, fromSeq, limit) => reader.journal(sessionId, fromSeq, limit),
     entries: (sessionId, from, limit) => reader.entries(sessionId, from, limit),

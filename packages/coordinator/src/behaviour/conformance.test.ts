@@ -78,6 +78,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(session.get, { sessionId: "one" }, bob);
   await ask(session.list, { limit: 10, status: "submitted" }, ada);
   await ask(session.list, { limit: 10 }, bob);
+  await ask(session.count, { agent: "greeter" }, ada);
+  await ask(session.count, { agent: "x".repeat(201) }, bob);
   await ask(session.listCosts, { limit: 10 }, ada);
   await ask(session.signal, { sessionId: "one", name: "go", payload: Buffer.from("1"), dedupKey: "d" }, ada);
   await ask(session.signal, { sessionId: "one", name: "go", payload: Buffer.from("1"), dedupKey: "d" }, ada);

@@ -72,3 +72,27 @@ test("the costs of sessions are listed for their owner alone, page by page", asy
   expect((await eve.get(`/v1/costs?cursor=${mine[0]}`)).status).toBe(422);
   expect((await fleet.admin.get("/v1/costs?owner=ada")).body.costs).toHaveLength(2);
 });
+
+test("sessions are counted by status, each caller's own and under the filters", async () => {
+  const eve = await fleet.user("eve");
+  const ended = await ada.start();
+  await ada.start();
+  await eve.start();
+  await ada.call("POST", `/v1/sessions/${ended}/cancel`, { mode: "hard" });
+  const counted = async (who: Person, query = "") => {
+    const { counts } = (await who.get(`/v1/session-counts${query}`)).body;
+    const found = counts as readonly {
+      readonly status: string;
+      readonly sessions: number;
+      readonly isCut: boolean;
+    }[];
+    expect(found.some(({ isCut }) => isCut)).toBe(false);
+    return Object.fromEntries(found.map(({ status, sessions }) => [status, sessions]));
+  };
+  expect(await counted(fleet.admin)).toEqual({ submitted: 2, cancelled: 1 });
+  expect(await counted(fleet.admin, "?owner=eve")).toEqual({ submitted: 1 });
+  expect(await counted(fleet.admin, "?agent=nobody")).toEqual({});
+  expect(await counted(ada)).toEqual({ submitted: 1, cancelled: 1 });
+  expect(await counted(eve, "?agent=greeter")).toEqual({ submitted: 1 });
+  expect(await counted(eve, "?owner=ada")).toEqual({}); // For a user, other users have no sessions.
+});

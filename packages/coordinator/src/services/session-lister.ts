@@ -1,4 +1,4 @@
-// `listSessions` and `listCosts`: the lists of sessions and of their costs.
+// `listSessions`, `countSessions` and `listCosts`: the lists of sessions, their numbers by status, and their costs.
 //
 //   - A user's lists have only sessions of that user. For a user, other users have no sessions.
 //   - A list of costs reads about `RECORDS_MAX` records for one answer, and then leaves the rest to the next
@@ -7,6 +7,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { defined, isEnded, type Session, type SessionStatus } from "@holdfast/core";
 import type {
+  CountSessionsRequest,
+  CountSessionsResponseSchema,
   ListCostsRequest,
   ListCostsResponseSchema,
   ListSessionsRequest,
@@ -23,8 +25,11 @@ import { childrenOf, mayTouch } from "./session-scope.ts";
 
 const PAGE = 100;
 const RECORDS_MAX = 20_000;
+/** Sessions that are counted of each status, or with filters in all. */
+const COUNTED_MAX = 10_000;
 
 type Page = MessageInitShape<typeof ListSessionsResponseSchema>;
+type Counts = MessageInitShape<typeof CountSessionsResponseSchema>;
 type Costs = MessageInitShape<typeof ListCostsResponseSchema>;
 type CostMessage = MessageInitShape<typeof SessionCostSchema>;
 type MessageFor = (session: Session) => SessionMessage;
@@ -82,6 +87,25 @@ export async function listSessions(
   return {
     sessions: sessions.map(messageFor),
     ...defined({ nextCursor: last }),
+  };
+}
+
+export async function countSessions(
+  { storage }: ServiceHost,
+  { agent, parentSessionId, owner }: CountSessionsRequest,
+  caller: Caller,
+): Promise<Counts> {
+  if (isForeign(caller, owner)) return { counts: [] };
+  const filters = { ...defined({ agent, parent: parentSessionId }), ...ownerOf(caller, owner) };
+  const found = Object.entries(await storage.reader.counts({ limit: COUNTED_MAX, ...filters }));
+  const isFiltered = Object.keys(filters).length > 0;
+  const sum = found.reduce((all, [, sessions]) => all + sessions, 0);
+  return {
+    counts: found.map(([status, sessions]) => ({
+      status,
+      sessions,
+      isCut: (isFiltered ? sum : sessions) >= COUNTED_MAX,
+    })),
   };
 }
 

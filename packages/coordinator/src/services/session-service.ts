@@ -41,6 +41,7 @@ import {
   type GetSessionRequest,
   type GrantWindowRequest,
   type ImportRequest,
+  type CountSessionsRequest,
   type ListCostsRequest,
   type ListEntriesRequest,
   type ListEventsRequest,
@@ -64,7 +65,7 @@ import { SessionCosts } from "../store/session-costs.ts";
 import { audited, sessionNotFound, sessionObject, unexpected, type ServiceHost } from "./service-host.ts";
 import { entryMessage, errorMessage, type SessionMessage } from "./session-message.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
-import { listCosts, listedMessage, listSessions } from "./session-lister.ts";
+import { countSessions, listCosts, listedMessage, listSessions } from "./session-lister.ts";
 import { creationOf, notHeld, refuseOther } from "./session-start.ts";
 import { untilEnded, watchAll, watchSession } from "./session-watch.ts";
 import { forkOf, storeImported } from "./sessions/imports.ts";
@@ -108,6 +109,10 @@ export class SessionService implements ServiceImpl<typeof Contract> {
 
   list(request: ListSessionsRequest, context: HandlerContext): ReturnType<typeof listSessions> {
     return listSessions(this.#host, request, callOf(context).caller);
+  }
+
+  count(request: CountSessionsRequest, context: HandlerContext): ReturnType<typeof countSessions> {
+    return countSessions(this.#host, request, callOf(context).caller);
   }
 
   listCosts(request: ListCostsRequest, context: HandlerContext): ReturnType<typeof listCosts> {

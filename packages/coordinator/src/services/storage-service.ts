@@ -368,6 +368,11 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
         });
       return (await isThere(host, caller, parent)) ? reader.sessions(read.params) : [];
     }
+    case "counts": {
+      if (caller.kind === "admin") return reader.counts(read.params);
+      if (caller.kind === "user") return reader.counts({ ...read.params, owner: caller.name });
+      throw new UsageError("a runner counts no sessions", { code: "forbidden", at: "query" });
+    }
     case "session": {
       const { sessionId } = read.params;
       return (await mayReadRow(host, caller, sessionId)) ? reader.session(sessionId) : undefined;

@@ -17,6 +17,7 @@ import { textOf } from "../call/json-field.ts";
 /** A method of the port's reader with its arguments. */
 export type Read =
   | { readonly query: "sessions"; readonly params: Parameters<StorageReader["sessions"]>[0] }
+  | { readonly query: "counts"; readonly params: Parameters<StorageReader["counts"]>[0] }
   | {
       readonly query: "session" | "pendingSignals" | "seenSignals";
       readonly params: { readonly sessionId: string };

@@ -404,6 +404,12 @@ const PARAMS: { readonly [method in StorageMethod]: Check } = {
     agent: optional(isText),
     parent: optional(isText),
   }),
+  "reader.counts": hasShape({
+    limit: isCount,
+    owner: optional(isText),
+    agent: optional(isText),
+    parent: optional(isText),
+  }),
   "reader.session": ofSession,
   "reader.journal": hasShape({ sessionId: isText, fromSeq: isCount, limit: isCount }),
   "reader.entries": hasShape({ sessionId: isText, from: isCount, limit: isCount }),

@@ -241,6 +241,7 @@ describe("calls", () => {
       ["renew", { owner: "o", sessionIds: ["s"], now: 1, leaseMs: 1 }],
       ["due", { now: 1, limit: 1, agents: ["a"] }],
       ["reader.sessions", { limit: 1, owner: "o", agent: "a", status: "working", parent: "p", before: "b" }],
+      ["reader.counts", { limit: 1, owner: "o", agent: "a", parent: "p" }],
       ["reader.document", { collection: "c", id: "d" }],
       ["reader.documents", { collection: "c", limit: 1, after: "a" }],
       ["reader.audit", { limit: 1, after: 0 }],

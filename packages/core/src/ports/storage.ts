@@ -228,6 +228,8 @@ export type RenewInThread = (
  *         newest or oldest first. A session's `updatedAt` is the time of the last change that was applied, also of an
  *         empty batch, but not of a title. Its `cost` is the sum of the usage in its journal.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
+ *   ST60. The reader counts sessions by status, all of them or those that its filters leave, as far as the limit
+ *         goes.
  *   ST47. A follower of a session is notified after each change of its row is stored: at once of this
  *         process's changes, soon of others'. It is not notified after it left (adapters that have `follow`
  *         only).
@@ -359,6 +361,9 @@ export interface AgentStorage {
   close(): Promise<void>;
 }
 
+/** The number of sessions of each status that has some. */
+export type SessionCounts = Readonly<Partial<Record<SessionStatus, number>>>;
+
 /** Reads for people and tools. Paging by cursor; every list has a limit. */
 export interface StorageReader {
   /**
@@ -379,6 +384,16 @@ export interface StorageReader {
     /** Only the children of this session. */
     readonly parent?: string;
   }): Promise<readonly Session[]>;
+  /**
+   * How many sessions have each status, by one statement over an index. Without a filter at most `limit` of
+   * each status are counted. With filters, which `sessions` has too, the newest `limit` that they leave are.
+   */
+  counts(query: {
+    readonly limit: number;
+    readonly owner?: string;
+    readonly agent?: string;
+    readonly parent?: string;
+  }): Promise<SessionCounts>;
   /** One session; `undefined` for an unknown id. */
   session(sessionId: string): Promise<Session | undefined>;
   /** Records from `fromSeq` on, at most `limit`. */

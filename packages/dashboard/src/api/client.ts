@@ -94,13 +94,6 @@ export async function call<T>(
   }
 }
 
-/** An answer that is no JSON. @throws ApiError, or NoAnswerError when the server cannot be reached. */
-export async function readText(path: string): Promise<string> {
-  const { response, text } = await ask(path, { method: "GET", headers: headers() });
-  if (!response.ok) throw refused(response.status, text);
-  return text;
-}
-
 /**
  * @param body the token, or a code that stands for one. @throws ApiError, or NoAnswerError when the
  *   server cannot be reached.

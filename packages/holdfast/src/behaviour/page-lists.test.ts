@@ -40,6 +40,24 @@ test(
     const list = page.getByTestId("sessions");
     await list.getByText("Stop <i>me").waitFor();
     const statuses = page.getByRole("navigation", { name: "Statuses" });
+    // The numbers are the server's: only 200 rows are read.
+    await statuses.getByRole("link", { name: `submitted ${sessions}` }).waitFor();
+    await statuses.getByRole("link", { name: "cancelled 1" }).waitFor();
+    await statuses.getByRole("link", { name: `all ${sessions + 1}` }).waitFor();
+    const total = page.locator("output");
+    await expect.poll(() => total.innerText()).toBe(String(sessions + 1));
+    expect(await list.getByRole("list").getByRole("listitem").first().getAttribute("aria-setsize")).toBe(
+      "-1",
+    );
+    await stand.follow("sessions?agent=nobody");
+    await expect.poll(() => total.innerText()).toBe("0");
+    expect(await statuses.getByRole("link", { name: /\d/ }).count()).toBe(0);
+    await stand.follow("sessions?agent=greeter");
+    await statuses.getByRole("link", { name: `submitted ${sessions}` }).waitFor();
+    await stand.follow("sessions?text=greeter"); // Nobody counts what no index finds.
+    await expect.poll(() => total.innerText()).toMatch(/^2\d\d\+?$/);
+    expect(await statuses.getByRole("link", { name: /\d/ }).count()).toBe(0);
+    await stand.follow("sessions");
     await statuses.getByRole("link", { name: `submitted ${sessions}` }).waitFor();
     await stand.check("sessions");
 

@@ -8,6 +8,7 @@ import {
   type Schedule,
   type SeenSignals,
   type Session,
+  type SessionCounts,
   type StorageReader,
   type StoredDocument,
   type StoredSignal,
@@ -34,6 +35,14 @@ export class MemoryReader implements StorageReader {
       if (isAskedFor(session, query) && page.push(session) === limit) break;
     }
     return page;
+  }
+
+  async counts({ limit, ...query }: CountsQuery): Promise<SessionCounts> {
+    if (Object.values(query).every((value) => value === undefined)) return this.#rows.counts(limit);
+    const counts: { -readonly [status in keyof SessionCounts]: number } = {};
+    for (const { status } of await this.sessions({ ...query, limit }))
+      counts[status] = (counts[status] ?? 0) + 1;
+    return counts;
   }
 
   async session(sessionId: string): Promise<Session | undefined> {
@@ -76,6 +85,7 @@ export class MemoryReader implements StorageReader {
 }
 
 type SessionQuery = Parameters<StorageReader["sessions"]>[0];
+type CountsQuery = Parameters<StorageReader["counts"]>[0];
 
 function isAskedFor({ status, agent, parent, placement }: Session, query: SessionQuery): boolean {
   return (

@@ -22,6 +22,8 @@ import {
   type Queued,
   type SeenSignals,
   type Session,
+  SESSION_STATUSES,
+  type SessionCounts,
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
@@ -98,6 +100,16 @@ export class Rows {
     if (parent !== undefined) consider(this.#byParent.get(parent));
     if (status !== undefined) consider(this.#byStatus.get(status));
     return shortest;
+  }
+
+  /** The number of sessions of each status, at most `limit` of each. */
+  counts(limit: number): SessionCounts {
+    const sizes = SESSION_STATUSES.map((status) => [status, this.#byStatus.get(status).size] as const);
+    return Object.fromEntries(
+      sizes
+        .filter(([, size]) => size > 0 && limit > 0)
+        .map(([status, size]) => [status, Math.min(size, limit)]),
+    );
   }
 
   /** The lists by members that never change. */

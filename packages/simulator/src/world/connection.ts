@@ -71,6 +71,7 @@ export class Connection implements AgentStorage {
     const { reader } = storage;
     this.reader = {
       sessions: (query) => this.#read("list sessions", () => reader.sessions(query)),
+      counts: (query) => this.#read("count sessions", () => reader.counts(query)),
       session: (sessionId) => this.#read(`row ${sessionId}`, () => reader.session(sessionId)),
       journal: (sessionId, fromSeq, limit) =>
         this.#read(`journal ${sessionId}`, () => reader.journal(sessionId, fromSeq, limit)),

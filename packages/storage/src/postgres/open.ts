@@ -6,7 +6,8 @@ import { databaseClock } from "./database/database-clock.ts";
 import { Database } from "./database/database.ts";
 import { shownUrl, toStorageError } from "./database/pg-errors.ts";
 import { PostgresStorage } from "./postgres-storage.ts";
-import { PostgresReader, Reads } from "./read/reads.ts";
+import { PostgresReader } from "./read/postgres-reader.ts";
+import { Reads } from "./read/reads.ts";
 import { assertNotNewer, prepare, readMeta } from "./tables/migrations.ts";
 import { LANES_DEFAULT, SCHEMA_VERSION } from "./tables/schema.ts";
 import { verifyDatabase } from "./read/verify.ts";
@@ -117,7 +118,7 @@ export async function openPostgresReader({
     throw toStorageError(error, at, "opening it");
   }
   // A reader holds no claims, so it has no instance.
-  return Object.assign(new PostgresReader(new Reads(db, at, ""), guard), {
+  return Object.assign(new PostgresReader(db, new Reads(db, at, ""), guard), {
     at,
     verify: () => guard(() => verifyDatabase(db, at)),
     close: () => db.close(),

@@ -34,7 +34,8 @@ import { LeaseClaims } from "./engine/lease-claims.ts";
 import { Transactions } from "./engine/transactions.ts";
 import { ChangeFeed, type ChangeFeedOptions } from "./news/change-feed.ts";
 import { listDue, overdue } from "./read/due.ts";
-import { PostgresReader, Reads } from "./read/reads.ts";
+import { PostgresReader } from "./read/postgres-reader.ts";
+import { Reads } from "./read/reads.ts";
 import { SessionLoads } from "./read/session-loads.ts";
 import { Heads } from "./tables/heads.ts";
 import { ALIVE_MS, Instance } from "./tables/instance.ts";
@@ -101,7 +102,7 @@ export class PostgresStorage implements AgentStorage {
     });
     this.#claims = new LeaseClaims({ ...parts, onClaimed: (head) => this.#feed.claimed(head) });
     this.#calls = new Calls(at);
-    this.reader = new PostgresReader(reads, (read) => this.#calls.guard("reading", read));
+    this.reader = new PostgresReader(db, reads, (read) => this.#calls.guard("reading", read));
   }
 
   /** Statements run since it was opened; for benchmarks. */

@@ -95,6 +95,7 @@ export class RemoteStorage implements AgentStorage {
     this.reader = {
       sessions: async (query) =>
         (await this.#read("sessions", { ...query, limit: finite(query.limit) })) ?? [],
+      counts: async (query) => (await this.#read("counts", { ...query, limit: finite(query.limit) })) ?? {},
       session: (sessionId) => this.#read("session", { sessionId }),
       journal: async (sessionId, fromSeq, limit) =>
         (await this.#read("journal", { sessionId, fromSeq, limit: finite(limit) })) ?? [],

@@ -41,6 +41,7 @@ export class SharedStorage implements AgentStorage {
     this.#line.onNext = (line) => void this.#catchUp(line);
     this.reader = {
       sessions: (query) => this.#line.call(({ reader }) => reader.sessions(query)),
+      counts: (query) => this.#line.call(({ reader }) => reader.counts(query)),
       session: (sessionId) => this.#line.call(({ reader }) => reader.session(sessionId)),
       journal: (...asked) => this.#line.call(({ reader }) => reader.journal(...asked)),
       entries: (...asked) => this.#line.call(({ reader }) => reader.entries(...asked)),

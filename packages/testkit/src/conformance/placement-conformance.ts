@@ -191,6 +191,26 @@ export function placementConformance(fixture: Fixture): void {
       }
     }
 
+    test("ST60: sessions are counted by status, all of them and with each filter, to a limit", async () => {
+      await sixteen();
+      const { counts } = fixture.storage.reader;
+      const count = (query: Omit<Parameters<typeof counts>[0], "limit">, limit = 100) =>
+        fixture.storage.reader.counts({ limit, ...query });
+      expect(await count({})).toEqual({ submitted: 9, cancelled: 8 }); // With the parent.
+      expect(await count({}, 3)).toEqual({ submitted: 3, cancelled: 3 });
+      expect(await count({}, 0)).toEqual({});
+      const half = { submitted: 4, cancelled: 4 };
+      expect(await count({ owner: "anna" })).toEqual(half);
+      expect(await count({ agent: "a" })).toEqual(half);
+      expect(await count({ parent: "ses-root" })).toEqual(half);
+      expect(await count({ owner: "bert", agent: "b", parent: "ses-root" })).toEqual({
+        submitted: 1,
+        cancelled: 1,
+      });
+      expect(await count({ owner: "anna" }, 5)).toEqual({ submitted: 1, cancelled: 4 }); // The newest five.
+      expect(await count({ owner: "carl" })).toEqual({});
+    });
+
     test("ST44: each filter leaves those that fit, newest first", async () => {
       await sixteen();
       const limit = 100;

@@ -1,16 +1,15 @@
 import { expect, test } from "vitest";
-import { countsIn } from "./session-counts.ts";
+import { countText } from "./session-counts.ts";
 
-test("the counts of statuses are read from the metrics, and a count that was cut says so", () => {
-  const metrics = [
-    "# TYPE holdfast_sessions gauge",
-    'holdfast_sessions{status="working"} 12',
-    'holdfast_sessions{status="waiting"} 1000',
-    'holdfast_runners{status="online"} 3',
-    "",
-  ].join("\n");
-  expect([...countsIn(metrics)]).toEqual([
-    ["working", "12"],
-    ["waiting", "1,000+"],
-  ]);
+test("a count is that of its status or of all, and one that was cut says so", () => {
+  const answer = {
+    counts: [
+      { status: "working", sessions: 12 },
+      { status: "completed", sessions: 10_000, isCut: true },
+    ],
+  };
+  expect(countText(answer, "working")).toBe("12");
+  expect(countText(answer, "completed")).toBe("10,000+");
+  expect(countText(answer, "failed")).toBe("0");
+  expect(countText(answer)).toBe("10,012+");
 });

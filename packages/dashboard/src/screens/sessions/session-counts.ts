@@ -1,45 +1,39 @@
-// `useSessionCounts`: how many sessions there are of each status, as far as the server counts them.
-//
-//   - An admin of a coordinator reads its metrics. They count at most 1,000 unfinished sessions of a status, and
-//     again every ten seconds.
-//   - The inbox, which every screen has, counts failed sessions for everybody.
+// `useSessionCounts`: how many sessions there are of each status, as the server counts them under the filters of
+// the list that an index serves. Under any other filter nobody counts them.
 
-import type { Status } from "@holdfast/proto/view";
 import { useQuery } from "@tanstack/react-query";
-import { readText } from "../../api/client.ts";
-import { SESSIONS_MAX } from "../../api/open-items.ts";
-import { useAbout } from "../../parts/use-session.ts";
-import { useInbox } from "../inbox/use-inbox.ts";
+import { call } from "../../api/client.ts";
+import { isSearch, type ListQuery } from "../../api/session-list.ts";
 
-const COUNTED_MAX = 1_000;
-const REFRESH_MS = 10_000;
+const REFRESH_MS = 3_000;
 
-export type SessionCounts = ReadonlyMap<Status, string>;
+/** An answer of the server. */
+export interface Counts {
+  readonly counts: readonly {
+    readonly status: string;
+    readonly sessions: number;
+    readonly isCut?: boolean;
+  }[];
+}
 
-export function useSessionCounts(): SessionCounts {
-  const about = useAbout();
-  const { data: inbox } = useInbox();
-  const { data: counted } = useQuery({
-    queryKey: ["session counts"],
-    queryFn: async () => countsIn(await readText("/metrics")),
-    enabled: about?.isLocal === false && about.kind === "admin",
+export type SessionCounts = (status?: string) => string | undefined;
+
+/** @returns the number of a status, or of all; `undefined` while it is not known. */
+export function useSessionCounts(query: ListQuery): SessionCounts {
+  const { status: _, ...filters } = query;
+  const isCounted = !isSearch(query);
+  const { data } = useQuery({
+    queryKey: ["session counts", filters],
+    queryFn: () =>
+      call<Counts>("GET", `/v1/session-counts?${new URLSearchParams(Object.entries(filters)).toString()}`),
+    enabled: isCounted,
     refetchInterval: REFRESH_MS,
   });
-  const failed = inbox?.failed.length;
-  return new Map([
-    ...(counted ?? []),
-    ...(failed === undefined ? [] : [["failed", amount(failed, SESSIONS_MAX)] as const]),
-  ]);
+  return (status) => (isCounted && data !== undefined ? countText(data, status) : undefined);
 }
 
-/** @param metrics in the text format of Prometheus. */
-export function countsIn(metrics: string): SessionCounts {
-  const lines = metrics.matchAll(/^holdfast_sessions\{status="(\w+)"\} (\d+)$/gm);
-  return new Map(
-    [...lines].map(([, status, sessions]) => [status as Status, amount(Number(sessions), COUNTED_MAX)]),
-  );
-}
-
-function amount(number: number, max: number): string {
-  return `${number.toLocaleString()}${number >= max ? "+" : ""}`;
+export function countText({ counts }: Counts, wanted?: string): string {
+  const found = counts.filter(({ status }) => wanted === undefined || status === wanted);
+  const sum = found.reduce((all, { sessions }) => all + sessions, 0);
+  return `${sum.toLocaleString()}${found.some(({ isCut }) => isCut === true) ? "+" : ""}`;
 }

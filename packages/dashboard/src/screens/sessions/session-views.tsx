@@ -8,7 +8,7 @@ import { Dialog } from "../../design/surfaces.tsx";
 import { Button } from "../../parts/parts.tsx";
 import { shown, statusText } from "../../parts/text.ts";
 import { useSavedViews, type SavedView } from "./saved-views.ts";
-import { useSessionCounts } from "./session-counts.ts";
+import type { SessionCounts } from "./session-counts.ts";
 import type { SessionsSearch } from "./sessions-search.ts";
 
 /** The statuses as a person asks for them: first what needs somebody. */
@@ -29,8 +29,8 @@ const TAB =
 const RESTING = { className: "text-soft hover:bg-raised hover:text-text" };
 const CURRENT = { className: "bg-raised text-text" };
 
-export function SessionViews({ search }: { readonly search: SessionsSearch }) {
-  const counts = useSessionCounts();
+export function SessionViews(props: { readonly search: SessionsSearch; readonly countOf: SessionCounts }) {
+  const { search, countOf } = props;
   const { status: _, ...others } = search;
   return (
     <nav
@@ -38,13 +38,13 @@ export function SessionViews({ search }: { readonly search: SessionsSearch }) {
       tabIndex={0}
       className="flex gap-0.5 overflow-x-auto border-b border-line px-4 py-1.5 md:px-6"
     >
-      <StatusLink search={others} name="all" />
+      <StatusLink search={others} name="all" count={countOf()} />
       {ORDER.filter((each) => STATUSES.includes(each)).map((each) => (
         <StatusLink
           key={each}
           search={{ ...others, status: each }}
           name={statusText({ status: each })}
-          count={counts.get(each)}
+          count={countOf(each)}
         />
       ))}
     </nav>

@@ -8,6 +8,7 @@ import { useKeys } from "../../parts/shell.tsx";
 import { useAbout } from "../../parts/use-session.ts";
 import { Filters } from "./session-filters.tsx";
 import { ColumnNames, SessionRows, useRowKeys, useVirtualRows } from "./session-rows.tsx";
+import { useSessionCounts } from "./session-counts.ts";
 import { SavedViews, SessionViews } from "./session-views.tsx";
 import { BulkActions } from "./sessions-bulk.tsx";
 import { queryOf } from "./sessions-search.ts";
@@ -18,6 +19,7 @@ export function Sessions() {
   const isLocal = useAbout()?.isLocal ?? true;
   const sessions = useSessionList(queryOf(search));
   const { list, place, rows, isRead, error } = sessions;
+  const countOf = useSessionCounts(queryOf(search));
   const { checked, check, setChecked } = useChecked();
   const scroll = useRef<HTMLDivElement>(null);
   const searchBox = useRef<HTMLInputElement>(null);
@@ -33,8 +35,7 @@ export function Sessions() {
           title="Sessions"
           about={
             <output>
-              {rows.length.toLocaleString()}
-              {list.hasMore ? "+" : ""}
+              {countOf(search.status) ?? `${rows.length.toLocaleString()}${list.hasMore ? "+" : ""}`}
             </output>
           }
         >
@@ -42,7 +43,7 @@ export function Sessions() {
         </ScreenHead>
       </div>
       <Filters search={search} isLocal={isLocal} searchBox={searchBox} />
-      <SessionViews search={search} />
+      <SessionViews search={search} countOf={countOf} />
       <SearchedSessions sessions={sessions} />
       <BulkActions
         sessions={rows.filter(({ sessionId }) => checked.has(sessionId))}

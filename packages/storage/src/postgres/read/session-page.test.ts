@@ -5,7 +5,7 @@ import type { StorageReader } from "@holdfast/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Database } from "../database/database.ts";
 import { openPostgresStorage } from "../open.ts";
-import { pageOf } from "./session-page.ts";
+import { countsOf, pageOf } from "./session-page.ts";
 import { newSchema, runSql, sharedServerUrl } from "../testing/shared-server.ts";
 
 type Query = Omit<Parameters<StorageReader["sessions"]>[0], "limit">;
@@ -39,13 +39,16 @@ interface Plan {
 }
 
 /** The scan that walks, apart from look-ups by key, and every kind of node there is. */
-async function planOf(query: Query): Promise<{ readonly walk: string; readonly nodes: readonly string[] }> {
-  const [statement, values] = pageOf({ limit: 5, ...query });
+async function planOf(
+  query: Query,
+  [statement, values] = pageOf({ limit: 5, ...query }),
+): Promise<{ readonly walk: string; readonly nodes: readonly string[] }> {
   // A connection of its own: nothing that was planned before counts.
   await db?.close();
   db = new Database({ url, schema, connectionsMax: 1, connectTimeoutMs: 10_000 });
   await db.run({ text: `PREPARE page AS ${statement.text}` });
-  const given = values.map((value) => (typeof value === "number" ? value : `'${String(value)}'`)).join(", ");
+  const texts = values.map((value) => (Array.isArray(value) ? `{${value.join(",")}}` : value));
+  const given = texts.map((value) => (typeof value === "number" ? value : `'${String(value)}'`)).join(", ");
   const [row] = await db.run({ text: `EXPLAIN (FORMAT JSON) EXECUTE page (${given})` });
   const [{ Plan: top }] = row!["QUERY PLAN"] as [{ readonly Plan: Plan }];
   const all = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(all)];
@@ -92,6 +95,15 @@ for (const [situation, bringAbout] of SITUATIONS) {
       expect(nodes).not.toContain("Sort");
       expect(nodes).not.toContain("Seq Scan");
       expect(walk).toMatch(/^session_(born|agent|owner) .* >= /);
+    }
+    for (const [query, index] of [
+      [{}, /state_status/],
+      [{ agent: "reviewer" }, /session_agent .* >= /],
+      [{ owner: "anna", agent: "x" }, /session_owner .* >= /],
+    ] as const) {
+      const { nodes, walk } = await planOf({}, countsOf({ limit: 5, ...query }));
+      expect(nodes).not.toContain("Seq Scan");
+      expect(walk).toMatch(index);
     }
   });
 }

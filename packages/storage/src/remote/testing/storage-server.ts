@@ -152,6 +152,8 @@ async function read(storage: AgentStorage, query: string, params: Params): Promi
   switch (query) {
     case "sessions":
       return reader.sessions(params as never);
+    case "counts":
+      return reader.counts(params as never);
     case "session":
       return reader.session(params["sessionId"] as string);
     case "journal":

@@ -49,3 +49,27 @@ test("a page of sessions by agent and status never reads all sessions", async ()
     expect.stringMatching(/^SCAN/),
   );
 });
+
+test("sessions are counted by status over an index: that of statuses, or that of a filter", async () => {
+  const path = `${newFolder()}/test.db`;
+  const driver = openForWriting(path, true);
+  const storage = new SqliteStorage({ driver, path });
+  const plan = async (query: Pick<Query, "agent">): Promise<readonly string[]> => {
+    const prepared = vi.spyOn(driver, "prepare");
+    expect(await storage.reader.counts({ limit: 5, ...query })).toEqual({});
+    const sql = prepared.mock.lastCall![0];
+    prepared.mockRestore();
+    const values = [...Object.values(query), 5];
+    return driver
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all(...values)
+      .map((row) => String(row["detail"]))
+      .filter((detail) => /^(SEARCH|SCAN) (session|state)\b/.test(detail));
+  };
+  expect(await plan({})).toEqual(["SEARCH state USING COVERING INDEX state_status (status=?)"]);
+  expect(await plan({ agent: "reviewer" })).toEqual([
+    "SEARCH state USING INTEGER PRIMARY KEY (rowid=?)",
+    "SEARCH session USING COVERING INDEX session_agent (<expr>=?)",
+  ]);
+  await storage.close();
+});

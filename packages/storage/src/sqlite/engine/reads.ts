@@ -18,6 +18,8 @@ import {
   type Schedule,
   type SeenSignals,
   type Session,
+  SESSION_STATUSES,
+  type SessionCounts,
   type SessionStatus,
   type StorageReader,
   type StoredDocument,
@@ -143,6 +145,24 @@ export class Reads {
       .prepare(`${SELECT_SESSION} WHERE s.session IN (${page}) ORDER BY s.session ${order}`)
       .all(last ?? start, ...values, query.limit)
       .map((row) => readSession(row, this.#rows).session);
+  }
+
+  /** The sessions of each status, as the port says. */
+  counts({ limit, ...query }: CountsQuery): SessionCounts {
+    const filters = FILTERS.filter(({ name }) => name !== "status" && query[name] !== undefined);
+    const where = filters.map(({ sql }) => sql).join(" AND ");
+    const values = filters.map(({ name }) => query[name as keyof typeof query]!);
+    const rows =
+      filters.length === 0
+        ? this.#driver.prepare(COUNTS).all(limit)
+        : this.#driver
+            .prepare(
+              `SELECT status, count(*) AS sessions FROM state WHERE session IN
+                (SELECT session FROM session WHERE ${where} ORDER BY session DESC LIMIT ?) GROUP BY status`,
+            )
+            .all(...values, limit);
+    const counts = rows.map(({ status, sessions }) => [status as string, sessions as number] as const);
+    return Object.fromEntries(counts.filter(([, sessions]) => sessions > 0));
   }
 
   /** The holds for the tasks of a session that was read. */
@@ -277,6 +297,7 @@ function ofJson(column: string, path: string): string {
 }
 
 type SessionQuery = Parameters<StorageReader["sessions"]>[0];
+type CountsQuery = Parameters<StorageReader["counts"]>[0];
 
 const FILTERS = [
   { name: "owner", table: "session", sql: `${ofJson("origin", "$.placement.owner")} = ?` },
@@ -284,6 +305,11 @@ const FILTERS = [
   { name: "status", table: "state", sql: "status = ?" },
   { name: "parent", table: "session", sql: "parent = ?" },
 ] as const satisfies readonly { name: keyof SessionQuery; table: "session" | "state"; sql: string }[];
+
+/** At most a limit of each status, by the index of statuses. */
+const COUNTS = `WITH asked (status) AS (VALUES ${SESSION_STATUSES.map((status) => `('${status}')`).join(", ")})
+  SELECT status, (SELECT count(*) FROM (SELECT 1 FROM state WHERE state.status = asked.status LIMIT ?1)) AS sessions
+    FROM asked`;
 
 /** The port's reader over `Reads`. */
 export class SqliteReader implements StorageReader {
@@ -313,6 +339,10 @@ export class SqliteReader implements StorageReader {
         throw new NotFoundError("session_not_found", `there is no session ${before}`);
       return limit <= 0 ? [] : this.#reads.sessions(last, query);
     });
+  }
+
+  async counts(query: CountsQuery): Promise<SessionCounts> {
+    return this.#guard(() => this.#reads.counts({ ...query, limit: Math.max(query.limit, 0) }));
   }
 
   async session(sessionId: string): Promise<Session | undefined> {

@@ -100,6 +100,7 @@ export class SocketStorage implements AgentStorage {
     });
     this.reader = {
       sessions: (query) => this.#ask("reader.sessions", { ...query, limit: finite(query.limit) }),
+      counts: (query) => this.#ask("reader.counts", { ...query, limit: finite(query.limit) }),
       session: (sessionId) => this.#ask("reader.session", { sessionId }),
       journal: (sessionId, fromSeq, limit) =>
         this.#ask("reader.journal", { sessionId, fromSeq, limit: finite(limit) }),

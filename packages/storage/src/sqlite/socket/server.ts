@@ -177,6 +177,8 @@ export class StorageServer {
         return storage.clients.claimed((params as { readonly sessionIds: readonly string[] }).sessionIds);
       case "reader.sessions":
         return storage.reader.sessions(asked);
+      case "reader.counts":
+        return storage.reader.counts(asked);
       case "reader.session":
         return storage.reader.session(text(params, "sessionId"));
       case "reader.journal":

@@ -278,6 +278,82 @@ export declare type ListSessionsResponse = Message<"holdfast.v1.ListSessionsResp
 export declare const ListSessionsResponseSchema: GenMessage<ListSessionsResponse>;
 
 /**
+ * @generated from message holdfast.v1.CountSessionsRequest
+ */
+export declare type CountSessionsRequest = Message<"holdfast.v1.CountSessionsRequest"> & {
+  /**
+   * @generated from field: optional string agent = 1;
+   */
+  agent?: string | undefined;
+
+  /**
+   * Only children of this session.
+   *
+   * @generated from field: optional string parent_session_id = 2;
+   */
+  parentSessionId?: string | undefined;
+
+  /**
+   * Only sessions of this user; an admin sees all.
+   *
+   * @generated from field: optional string owner = 3;
+   */
+  owner?: string | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.CountSessionsRequest.
+ * Use `create(CountSessionsRequestSchema)` to create a new message.
+ */
+export declare const CountSessionsRequestSchema: GenMessage<CountSessionsRequest>;
+
+/**
+ * @generated from message holdfast.v1.CountSessionsResponse
+ */
+export declare type CountSessionsResponse = Message<"holdfast.v1.CountSessionsResponse"> & {
+  /**
+   * The statuses that some session has.
+   *
+   * @generated from field: repeated holdfast.v1.StatusCount counts = 1;
+   */
+  counts: StatusCount[];
+};
+
+/**
+ * Describes the message holdfast.v1.CountSessionsResponse.
+ * Use `create(CountSessionsResponseSchema)` to create a new message.
+ */
+export declare const CountSessionsResponseSchema: GenMessage<CountSessionsResponse>;
+
+/**
+ * @generated from message holdfast.v1.StatusCount
+ */
+export declare type StatusCount = Message<"holdfast.v1.StatusCount"> & {
+  /**
+   * @generated from field: string status = 1;
+   */
+  status: string;
+
+  /**
+   * @generated from field: int32 sessions = 2;
+   */
+  sessions: number;
+
+  /**
+   * Whether there may be more.
+   *
+   * @generated from field: bool is_cut = 3;
+   */
+  isCut: boolean;
+};
+
+/**
+ * Describes the message holdfast.v1.StatusCount.
+ * Use `create(StatusCountSchema)` to create a new message.
+ */
+export declare const StatusCountSchema: GenMessage<StatusCount>;
+
+/**
  * @generated from message holdfast.v1.ListCostsRequest
  */
 export declare type ListCostsRequest = Message<"holdfast.v1.ListCostsRequest"> & {
@@ -1140,6 +1216,16 @@ export declare const SessionService: GenService<{
     methodKind: "unary";
     input: typeof ListSessionsRequestSchema;
     output: typeof ListSessionsResponseSchema;
+  },
+  /**
+   * How many sessions have each status. At most 10,000 of each are counted, and with filters the newest 10,000 that these leave.
+   *
+   * @generated from rpc holdfast.v1.SessionService.Count
+   */
+  count: {
+    methodKind: "unary";
+    input: typeof CountSessionsRequestSchema;
+    output: typeof CountSessionsResponseSchema;
   },
   /**
    * The costs of sessions by model and day, newest session first. A page may have fewer sessions than `limit`, and a
