@@ -44,10 +44,11 @@ test("session-filter-1: a search reads a bounded number of rows, however many th
   expect(searched).toEqual([2_000, 2_000, 500]);
 });
 
-test("session-filter-2: only the beginning of a large input is searched", () => {
+test.each(["input", "output"])("session-filter-2: only the beginning of a large %s is searched", (name) => {
   const matches = filterOf({ text: "NEEDLE" })!;
-  expect(matches(session(1, { input: `"${"x".repeat(9_000)}needle"` }))).toBe(true);
-  expect(matches(session(1, { input: `"${"x".repeat(20_000)}needle"` }))).toBe(false);
+  expect(matches(session(1, { [name]: `"${"x".repeat(9_000)}needle"` }))).toBe(true);
+  expect(matches(session(1, { [name]: `"${"x".repeat(20_000)}needle"` }))).toBe(false);
+  expect(matches(session(1, { [name]: '"hay"' }))).toBe(false);
 });
 
 test("a text is found in the title that a person wrote", () => {

@@ -2,7 +2,9 @@
 //
 //   session-filter-1. One search reads at most `SEARCH_MAX` rows, and says where the next one begins. The
 //       size of the table does not change the cost of an answer.
-//   session-filter-2. Only the beginning of an input is searched, because an input may have megabytes.
+//   session-filter-2. Only the beginnings of an input and of an output are searched, because they may have
+//       megabytes. Both are in the row that is read in any case. Outputs of calls are in the journal, which is
+//       larger than its row without a limit, so a search does not read them.
 
 import { defined, type Session, type StorageReader } from "@holdfast/core";
 import type { ListSessionsRequest } from "@holdfast/proto";
@@ -16,7 +18,7 @@ type Matches = (session: Session) => boolean;
 
 const SEARCH_MAX = 2_000;
 const SEARCH_PAGE = 500;
-const INPUT_CHARS = 10_000;
+const VALUE_CHARS = 10_000;
 
 /** The test of a session by the filters without an index; `undefined` when none is given. */
 export function filterOf(filters: UnindexedFilters): Matches | undefined {
@@ -34,13 +36,14 @@ export function filterOf(filters: UnindexedFilters): Matches | undefined {
 }
 
 function hasText(wanted: string): Matches {
-  return ({ sessionId, title, agent, placement, status, waits, input, error }) => {
+  return ({ sessionId, title, agent, placement, status, waits, input, output, error }) => {
     const waited = waits.flatMap((wait) => [
       "name" in wait ? wait.name : undefined,
       "prompt" in wait ? wait.prompt : undefined,
     ]);
     const texts = [sessionId, title, agent.name, placement?.owner, status, error?.message, ...waited];
-    const all = [...texts, input?.slice(0, INPUT_CHARS)]; // session-filter-2.
+    const values = [input, output].map((value) => value?.slice(0, VALUE_CHARS)); // session-filter-2.
+    const all = [...texts, ...values];
     return all.some((each) => each !== undefined && each.toLowerCase().includes(wanted));
   };
 }

@@ -115,7 +115,7 @@ function screensFor(text: string, navigate: Navigate): readonly Choice[] {
   return screens.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));
 }
 
-/** The newest sessions with a text in their id, title, agent, input, question or error. */
+/** The newest sessions with a text in their id, title, agent, input, output, question or error. */
 function useFoundSessions(text: string): readonly Session[] {
   const [wanted, setWanted] = useState("");
   useEffect(() => {

@@ -126,7 +126,7 @@ export const COMMENTS = {
   "holdfast.v1.ListSessionsRequest.limit": "The largest number of items on the page; 100 when absent.",
   "holdfast.v1.ListSessionsRequest.owner": "Only sessions of this user; an admin sees all.",
   "holdfast.v1.ListSessionsRequest.parent_session_id": "Only children of this session.",
-  "holdfast.v1.ListSessionsRequest.text": "No index finds the sessions of the filters below. The coordinator reads the sessions that the filters above leave, newest first, and at most 2,000 of them for one answer. A page may therefore have few sessions or none, and a `next_cursor`.\n\nOnly sessions with this text in their id, title, agent, owner, status, waits, input or error; case does not count.",
+  "holdfast.v1.ListSessionsRequest.text": "No index finds the sessions of the filters below. The coordinator reads the sessions that the filters above leave, newest first, and at most 2,000 of them for one answer. A page may therefore have few sessions or none, and a `next_cursor`.\n\nOnly sessions with this text in their id, title, agent, owner, status, waits, error, or the beginning of their input or output; case does not count.",
   "holdfast.v1.ListSessionsResponse.next_cursor": "Absent on the last page.",
   "holdfast.v1.ListSessionsResponse.searched": "How many sessions were read for this page. Only with filters that no index serves.",
   "holdfast.v1.LoadResponse.snapshot": "A `SessionSnapshot`; absent when there is no such session.",

@@ -21,7 +21,7 @@ export function Filters(props: {
     <div role="search" className="space-y-2 px-4 pt-3 pb-2 md:px-6">
       <FilterBox
         label="Search"
-        placeholder="Id, title, agent, input, question, error ( / )"
+        placeholder="Id, title, agent, input, output, question, error ( / )"
         box={searchBox}
         className="w-full"
         value={text}

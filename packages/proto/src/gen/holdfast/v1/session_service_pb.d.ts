@@ -206,7 +206,8 @@ export declare type ListSessionsRequest = Message<"holdfast.v1.ListSessionsReque
    * No index finds the sessions of the filters below. The coordinator reads the sessions that the filters above leave, newest
    * first, and at most 2,000 of them for one answer. A page may therefore have few sessions or none, and a `next_cursor`.
    *
-   * Only sessions with this text in their id, title, agent, owner, status, waits, input or error; case does not count.
+   * Only sessions with this text in their id, title, agent, owner, status, waits, error, or the beginning of their input or output; case
+   * does not count.
    *
    * @generated from field: optional string text = 7;
    */
