@@ -3,7 +3,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import * as shared from "@holdfast/system/zod";
+import * as shared from "@holdfast/proto/zod";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (pattern: string): readonly string[] =>

@@ -13,6 +13,7 @@ export interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
   readonly private?: boolean;
   readonly bin?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: unknown;
   readonly scripts?: unknown;
   readonly [field: string]: unknown;
@@ -21,7 +22,7 @@ export interface Manifest {
 export interface Package {
   /** The package's folder in the checkout. */
   readonly folder: string;
-  /** The manifest, without the entries that only tests of this repository share. */
+  /** The manifest, without the entries that only tests share, and with the packages that contain `SHARED` ones. */
   readonly manifest: Manifest;
 }
 
@@ -44,7 +45,7 @@ const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
  * agent file loads them. They stay dependencies, because the published types name them (decision 53).
  */
 const INCLUDED: Readonly<Record<string, string>> = {
-  "@holdfast/system": "zod",
+  "@holdfast/proto": "zod",
   "@holdfast/agents":
     "yaml smol-toml eventsource-parser @workflow/serde @ai-sdk/anthropic @ai-sdk/google " +
     "@ai-sdk/openai @ai-sdk/openai-compatible @ai-sdk/provider @ai-sdk/provider-utils",
@@ -52,9 +53,9 @@ const INCLUDED: Readonly<Record<string, string>> = {
 
 /** A package of another author that several bundles use is in one of them, from which the others import it. */
 const SHARED: Readonly<Record<string, string>> = {
-  zod: "@holdfast/system/zod",
-  "zod/v4": "@holdfast/system/zod",
-  "zod/v4/core": "@holdfast/system/zod",
+  zod: "@holdfast/proto/zod",
+  "zod/v4": "@holdfast/proto/zod",
+  "zod/v4/core": "@holdfast/proto/zod",
 };
 
 /** The exports of a published package: its entries, and its manifest, which tools look for. */
@@ -141,7 +142,13 @@ function licensesOf(modules: readonly string[]): string {
 function readManifest(folder: string): Manifest {
   const manifest = parseManifest(folder);
   const kept = Object.entries(manifest.exports ?? {}).filter(([, source]) => !source.includes("/testing/"));
-  return { ...manifest, exports: Object.fromEntries(kept) };
+  return { ...manifest, exports: Object.fromEntries(kept), dependencies: dependenciesOf(manifest) };
+}
+
+function dependenciesOf({ name, version, dependencies = {} }: Manifest): Manifest["dependencies"] & object {
+  const hosts = Object.keys(dependencies).flatMap((each) => SHARED[each]?.split("/", 2).join("/") ?? []);
+  const others = hosts.filter((host) => host !== name).map((host) => [host, String(version)] as const);
+  return { ...dependencies, ...Object.fromEntries(others) };
 }
 
 function parseManifest(folder: string): Manifest {

@@ -81,6 +81,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     },
     {
       "line.ts": "many calls over one stream of HTTP/2",
+      "zod-names.ts": "the names of `zod` that the packed packages share",
     },
     {
       "services.ts": "all services of the contract, for code that handles each of them",
@@ -164,7 +165,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
       "own-file.ts": "files of ours that are found by their address",
       "package-version.ts": "the versions of optional packages",
       "user-namespace.ts": "a user namespace for one command",
-      "zod-names.ts": "the names of `zod` that the packed packages share",
     },
     {
       files: "files that only their user reads and writes",

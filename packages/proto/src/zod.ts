@@ -1,4 +1,4 @@
-// `@holdfast/system/zod`: the schema library, which the published packages share.
+// `@holdfast/proto/zod`: the schema library, which the published packages share.
 //
 // `npm run pack` bundles it here and sends every import of `zod` to this file. A copy in each package would
 // be loaded and kept in memory for each of them.
