@@ -12,7 +12,6 @@
 //   - On Linux each start looks at some sockets of the folder. A socket that refuses is noted by an access
 //     time of zero, and removed by a start a minute later. Until then peers use it as their proof.
 
-import { spawnSync } from "node:child_process";
 import { lstatSync, lutimesSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -203,6 +202,7 @@ function readBootId(): string | undefined {
   try {
     if (process.platform === "linux") return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
     if (process.platform !== "darwin") return undefined;
+    const { spawnSync } = process.getBuiltinModule("node:child_process");
     const said = spawnSync("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], { encoding: "utf8" });
     return said.stdout.trim() || undefined;
   } catch {

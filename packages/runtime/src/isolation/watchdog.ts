@@ -23,7 +23,7 @@
 
 import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { LIMITS, type ThreadRenewal } from "@holdfast/core";
 import { makePrivateFolder, ownFile, replacePrivate } from "@holdfast/system";
 import type { SliceMember, SliceObserver } from "../loop/slice-loop.ts";
@@ -84,7 +84,8 @@ export class Watchdog implements SliceObserver, StepObserver {
     const { shared } = this.#memory;
     const workerData: WatchdogThreadData = { shared, sliceMs, stepBlocksMs, path, pid: process.pid };
     const script = ownFile("the watchdog", "./watchdog-thread", import.meta.url);
-    this.#worker = new Worker(script, { workerData });
+    const threads = process.getBuiltinModule("node:worker_threads"); // Most processes have no watchdog.
+    this.#worker = new threads.Worker(script, { workerData });
     this.#worker.unref();
   }
 

@@ -9,9 +9,7 @@
 // limits are compiled again. A thread then took 88 ms of CPU to start in place of 46, and the first `fetch`
 // 51 in place of 33.
 
-import { PerformanceObserver } from "node:perf_hooks";
 import { setTimeout } from "node:timers";
-import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { MIB } from "@holdfast/core";
 
 /** The space of young objects stops growing here. V8 doubles it, so it may end at twice this size. */
@@ -28,6 +26,8 @@ const GROWTH_PERCENT = 50;
  */
 export function limitProcessMemory(afterMs = 0): void {
   if (afterMs > 0) return void setTimeout(limitProcessMemory, afterMs).unref();
+  const { getHeapSpaceStatistics, setFlagsFromString } = process.getBuiltinModule("node:v8");
+  const { PerformanceObserver } = process.getBuiltinModule("node:perf_hooks");
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
   // V8 reads its limit of that space only at its start, but asks before each growth by what factor to grow.
   const observer = new PerformanceObserver(() => {

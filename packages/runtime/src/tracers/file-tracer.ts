@@ -9,7 +9,6 @@
 //   - After a write that failed half-way, the next write begins on a new line, so only one line is torn.
 
 import { constants } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
 import { setImmediate } from "node:timers";
 import { MIB, traceJson, type AgentTracer, type TraceTextOptions } from "@holdfast/core";
 
@@ -92,6 +91,7 @@ class FileTracer implements AgentTracer {
 
   async #append(text: string): Promise<void> {
     const { path, bytesMax } = this.#options;
+    const { open } = await import("node:fs/promises");
     let file = await open(path, FLAGS, 0o600);
     try {
       const stats = await file.stat();
@@ -109,6 +109,7 @@ class FileTracer implements AgentTracer {
 
   async #rotate(): Promise<void> {
     const { path, filesMax } = this.#options;
+    const { rename, rm } = await import("node:fs/promises");
     await rm(`${path}.${filesMax}`, { force: true });
     for (let age = filesMax - 1; age >= 0; age--) {
       await rename(age === 0 ? path : `${path}.${age}`, `${path}.${age + 1}`).catch(

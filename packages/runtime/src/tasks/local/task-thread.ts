@@ -7,7 +7,7 @@
 //   - The thread has ended when this settles, so no attempt runs beside its predecessor.
 
 import { clearTimeout, setTimeout } from "node:timers";
-import { MessageChannel, Worker, type MessagePort } from "node:worker_threads";
+import type { MessagePort, Worker } from "node:worker_threads";
 import {
   type ErrorCode,
   errorFrom,
@@ -20,6 +20,9 @@ import {
 } from "@holdfast/core";
 import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
 import { isUrgentAbort, ownFile } from "@holdfast/system";
+
+/** Loaded with the first thread: most programs have none. */
+const threads = () => process.getBuiltinModule("node:worker_threads");
 
 /** The data that a thread is started with. */
 export interface ThreadStart extends Pick<
@@ -114,7 +117,7 @@ export async function performInThread(call: ThreadCall): Promise<unknown> {
   const { definition, context, graceMs } = call;
   const { signal } = context;
   // A port of its own: what a library of the task says by that of the thread is nothing of ours.
-  const { port1: port, port2 } = new MessageChannel();
+  const { port1: port, port2 } = new (threads().MessageChannel)();
   const worker = startThread(call, port2);
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const send = (message: ToThread): void => port.postMessage(message);
@@ -173,7 +176,7 @@ function startThread({ definition, module, input, context }: ThreadCall, port: M
   };
   const script = ownFile(`task "${name}", which has \`inThread\`,`, "./task-worker", import.meta.url);
   try {
-    return new Worker(script, { workerData: start, transferList: [port], name: `task ${name}` });
+    return new (threads().Worker)(script, { workerData: start, transferList: [port], name: `task ${name}` });
   } catch (error) {
     throw notCopied("input", name, error);
   }
