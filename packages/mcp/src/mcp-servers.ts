@@ -11,7 +11,8 @@
 import { createHash } from "node:crypto";
 import { clearInterval, setInterval } from "node:timers";
 import { MINUTE_MS } from "@holdfast/core";
-import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/system";
+import { Redactor } from "@holdfast/system";
+import { endTagged, ProcessSupervisor } from "@holdfast/system/processes";
 
 import type { McpServer } from "./settings/mcp-server.ts";
 import { hostEnvironment } from "@holdfast/workspace";

@@ -6,7 +6,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isRunning, type ProcessIdentity } from "@holdfast/system";
+import { isRunning, type ProcessIdentity } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { dataFolder } from "@holdfast/system";
 

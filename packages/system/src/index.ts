@@ -1,8 +1,8 @@
 // The operating system, as the processes of Holdfast use it. They keep files that only their user reads,
-// start and end programs, choose the variables of these programs, and keep keys out of them.
+// choose the variables of programs, and keep keys out of them. `@holdfast/system/processes` starts programs
+// and ends them; a process that starts none does not load it.
 
 export { addressKind } from "./address-kind.ts";
-export { type Answer, askForJson, type ProgramEnd, tryProgram } from "./bounded-calls.ts";
 export {
   createPrivate,
   isWritableByOthers,
@@ -24,7 +24,6 @@ export {
 } from "./processes/environment.ts";
 export { OutputCapture } from "./processes/output-capture.ts";
 export { OutputLines } from "./processes/output-lines.ts";
-export { findNamespaceSupport } from "./processes/pid-namespace.ts";
 export {
   describeProcessEnd,
   isUrgentAbort,
@@ -32,16 +31,6 @@ export {
   type StopMeans,
   UrgentAbortError,
 } from "./processes/process-end.ts";
-export { isRunning, type ProcessIdentity, processIdentity } from "./processes/process-identity.ts";
-export { endExecution, endTagged, guardedMarker, ProcessSupervisor } from "./processes/process-supervisor.ts";
-export { EXECUTION_MARKER, TAG_MARKER } from "./processes/process-tree.ts";
-export { killStartedBy } from "./processes/started-processes.ts";
-export {
-  type ProcessReport,
-  type StopOptions,
-  type SupervisedProcess,
-} from "./processes/supervised-process.ts";
-export { findUserNamespace } from "./user-namespace.ts";
 export {
   DeclaredSecrets,
   declaredSecretsOf,

@@ -8,7 +8,8 @@ import { PROVIDER_KEYS, resolveModel, type AgentPlaces } from "@holdfast/agents"
 import { HoldfastError } from "@holdfast/core";
 import type { LocalModel } from "@holdfast/machine";
 import { isLoopback } from "@holdfast/storage/coordinator-url";
-import { askForJson, layeredEnvironment } from "@holdfast/system";
+import { layeredEnvironment } from "@holdfast/system";
+import { askForJson } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { signInStore } from "@holdfast/machine/sign-in-store";
 

@@ -3,7 +3,7 @@
 
 import { mkdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { findUserNamespace } from "@holdfast/system";
+import { findUserNamespace } from "@holdfast/system/processes";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 

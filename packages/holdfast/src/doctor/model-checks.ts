@@ -4,7 +4,7 @@
 //   - A key is sent only to its provider's server, in a header. It is in no finding.
 
 import { isLoopback } from "@holdfast/storage/coordinator-url";
-import { askForJson, type Answer } from "@holdfast/system";
+import { askForJson, type Answer } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { count, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { listed, type Finding } from "./check.ts";

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { userInfo } from "node:os";
-import { tryProgram } from "@holdfast/system";
+import { tryProgram } from "@holdfast/system/processes";
 
 const CONNECT_MS = 1_000;
 const LSOF_MS = 3_000;

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { openKeychain, SecretPlaces, type Keychain, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { count } from "@holdfast/terminal/frame/plain-text";
-import { tryProgram, dataFolder } from "@holdfast/system";
+import { dataFolder } from "@holdfast/system";
+import { tryProgram } from "@holdfast/system/processes";
 import { problemOf, type Finding } from "./check.ts";
 
 const KEYCHAIN_MS = 3_000;

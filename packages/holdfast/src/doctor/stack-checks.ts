@@ -5,7 +5,7 @@
 // process may listen on the default port.
 
 import { ERROR_TABLE, VERSION } from "@holdfast/core";
-import { askForJson, isRunning } from "@holdfast/system";
+import { askForJson, isRunning } from "@holdfast/system/processes";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { count, duration, plainLine } from "@holdfast/terminal/frame/plain-text";
 import { adminTokenFile, readToken } from "@holdfast/place/admin-token";

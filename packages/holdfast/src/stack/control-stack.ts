@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
-import { isRunning } from "@holdfast/system";
+import { isRunning } from "@holdfast/system/processes";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import {
   COMPONENTS,

@@ -4,7 +4,8 @@
 // because that takes as long as starting Node.
 
 import { HoldfastError } from "@holdfast/core";
-import { makePrivateFolder, scrubEnvironment, type ProcessSupervisor, type Redactor } from "@holdfast/system";
+import { makePrivateFolder, scrubEnvironment, type Redactor } from "@holdfast/system";
+import { type ProcessSupervisor } from "@holdfast/system/processes";
 
 import type { McpServer } from "../settings/mcp-server.ts";
 import { hostEnvironment } from "@holdfast/workspace";

@@ -10,13 +10,12 @@
 //   - `whyClosed` names the first cause of the end, with the last lines of standard error.
 
 import { deserializeMessage, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
+import { describeProcessEnd, OutputLines } from "@holdfast/system";
 import {
-  describeProcessEnd,
-  OutputLines,
   type ProcessReport,
   type ProcessSupervisor,
   type SupervisedProcess,
-} from "@holdfast/system";
+} from "@holdfast/system/processes";
 
 import { MCP_LIMITS } from "../protocol/limits.ts";
 import { withTaskNoted } from "../protocol/server-tasks.ts";

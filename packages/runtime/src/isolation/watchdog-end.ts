@@ -4,7 +4,7 @@ import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
 import { setTimeout } from "node:timers";
 import { lineOf } from "@holdfast/core";
-import { killStartedBy } from "@holdfast/system";
+import { killStartedBy } from "@holdfast/system/processes";
 import { accuse, type WatchdogThreadData } from "./watchdog.ts";
 
 /** How long a process that is stuck may take to say where. */

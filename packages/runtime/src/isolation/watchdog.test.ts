@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { killStartedBy } from "@holdfast/system";
+import { killStartedBy } from "@holdfast/system/processes";
 
 /** Elsewhere nothing is found that a process has started. */
 const HAS_PROC = existsSync("/proc/self/environ");

@@ -3,7 +3,7 @@
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { endTagged, findUserNamespace, ProcessSupervisor } from "@holdfast/system";
+import { endTagged, findUserNamespace, ProcessSupervisor } from "@holdfast/system/processes";
 
 import type { WorkspaceCapabilities } from "./capabilities.ts";
 import { launch, type Execution, type Launch } from "./execute.ts";

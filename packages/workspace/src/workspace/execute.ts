@@ -7,7 +7,8 @@
 // No isolation: a command may do whatever the operating system lets the user of this process do.
 
 import { defined, HoldfastError } from "@holdfast/core";
-import type { ProcessEnd, ProcessSupervisor } from "@holdfast/system";
+import type { ProcessEnd } from "@holdfast/system";
+import type { ProcessSupervisor } from "@holdfast/system/processes";
 
 import type { PathMask } from "./paths/path-mask.ts";
 

@@ -12,7 +12,7 @@
 import { existsSync, readdirSync, realpathSync, rmdirSync, rmSync, unlinkSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { endTagged } from "@holdfast/system";
+import { endTagged } from "@holdfast/system/processes";
 
 import { SHALLOW } from "../workspace/git-options.ts";
 import { commitOf } from "./repository.ts";

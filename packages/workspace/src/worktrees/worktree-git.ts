@@ -15,7 +15,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { defined, HoldfastError, MIB, NotFoundError, UnavailableError } from "@holdfast/core";
-import { guardedMarker, scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/system";
+import { scrubEnvironment, type Environment } from "@holdfast/system";
+import { guardedMarker, TAG_MARKER } from "@holdfast/system/processes";
 
 import { refuseLocked } from "../git/git.ts";
 import {

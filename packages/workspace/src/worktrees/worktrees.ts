@@ -22,7 +22,8 @@ import {
   UnavailableError,
   UsageError,
 } from "@holdfast/core";
-import { isRunning, makePrivateFolder, processIdentity, type Environment } from "@holdfast/system";
+import { makePrivateFolder, type Environment } from "@holdfast/system";
+import { isRunning, processIdentity } from "@holdfast/system/processes";
 
 import { isRepository } from "../git/stage.ts";
 import type { FileSnapshot } from "../workspace/capabilities.ts";

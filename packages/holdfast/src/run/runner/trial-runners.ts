@@ -10,7 +10,8 @@
 import { randomUUID } from "node:crypto";
 import { toError } from "@holdfast/core";
 import type { RunnerOptions, WantedTrial } from "@holdfast/runner";
-import { endExecution, EXECUTION_MARKER, namesOfSecrets } from "@holdfast/system";
+import { namesOfSecrets } from "@holdfast/system";
+import { endExecution, EXECUTION_MARKER } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { StackChild } from "../../stack/process/stack-child.ts";

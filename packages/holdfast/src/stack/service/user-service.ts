@@ -7,7 +7,8 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { keyVariables, makePrivateFolder, replacePrivate, tryProgram } from "@holdfast/system";
+import { keyVariables, makePrivateFolder, replacePrivate } from "@holdfast/system";
+import { tryProgram } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { openSecretPlaces } from "@holdfast/terminal/secrets/supplied-secrets";
 

@@ -12,7 +12,8 @@
 //   executor-conformance-8  A persistent one takes a second turn in the same process.
 //   executor-conformance-9  A persistent one ends at `shutdown` and at the end of its input, with exit code 0.
 
-import { describeProcessEnd, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/system";
+import { describeProcessEnd, scrubEnvironment, type Environment } from "@holdfast/system";
+import { ProcessSupervisor } from "@holdfast/system/processes";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";

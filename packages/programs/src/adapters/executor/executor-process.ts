@@ -22,11 +22,13 @@ import {
   Redactor,
   scrubEnvironment,
   type Environment,
+} from "@holdfast/system";
+import {
   type ProcessReport,
   type ProcessSupervisor,
   type StopOptions,
   type SupervisedProcess,
-} from "@holdfast/system";
+} from "@holdfast/system/processes";
 
 import type { ExternalTurn } from "../../session/external-agent-protocol.ts";
 import { fieldsOf, parseFields, textOrJson, type Fields } from "../../session/fields.ts";

@@ -11,7 +11,8 @@
 
 import type { Agent } from "@holdfast/runtime";
 import { namedProviders, type NetworkPolicy } from "@holdfast/runtime/gateway";
-import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/system";
+import { scrubEnvironment, type Environment } from "@holdfast/system";
+import { endTagged, ProcessSupervisor } from "@holdfast/system/processes";
 
 import { externalAgent } from "../../session/external-agent.ts";
 import type {

@@ -5,7 +5,8 @@
 // `line-turn.ts`.
 
 import { defined } from "@holdfast/core";
-import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
+import { Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
+import { endTagged, ProcessSupervisor } from "@holdfast/system/processes";
 
 import { hostEnvironment } from "@holdfast/workspace";
 import type {

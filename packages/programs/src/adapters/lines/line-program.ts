@@ -5,7 +5,7 @@
 //   - Between two turns the program only waits. A program that begins to work of itself is ended,
 //     because no turn would count that work or answer its questions.
 
-import type { ProcessReport, SupervisedProcess } from "@holdfast/system";
+import type { ProcessReport, SupervisedProcess } from "@holdfast/system/processes";
 
 import type { ExternalEnd, ExternalEvent } from "../../session/external-agent-protocol.ts";
 import type { KeptProgram } from "../../session/program/kept-programs.ts";

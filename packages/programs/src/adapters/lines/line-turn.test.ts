@@ -1,6 +1,7 @@
 // The end of a turn, whichever protocol its dialogue speaks.
 
-import { ProcessSupervisor, Redactor } from "@holdfast/system";
+import { Redactor } from "@holdfast/system";
+import { ProcessSupervisor } from "@holdfast/system/processes";
 import { afterAll, expect, test } from "vitest";
 
 import type { LineDialogue, MakeDialogue } from "./line-dialogue.ts";

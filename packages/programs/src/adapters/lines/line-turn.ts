@@ -9,7 +9,8 @@
 //     what carries its tag.
 
 import { clearTimeout, setTimeout } from "node:timers";
-import { describeProcessEnd, type ProcessReport } from "@holdfast/system";
+import { describeProcessEnd } from "@holdfast/system";
+import { type ProcessReport } from "@holdfast/system/processes";
 
 import { AgentTurn, TOO_MANY_EVENTS } from "../../session/program/agent-turn.ts";
 import type {

@@ -9,7 +9,8 @@
 
 import { randomUUID } from "node:crypto";
 import { HoldfastError, HOUR_MS } from "@holdfast/core";
-import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
+import { Redactor, scrubEnvironment, type Environment } from "@holdfast/system";
+import { endTagged, ProcessSupervisor } from "@holdfast/system/processes";
 
 import {
   fieldsOf as formFieldsOf,

@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ProcessSupervisor } from "@holdfast/system";
+import { ProcessSupervisor } from "@holdfast/system/processes";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findProgram } from "./find-program.ts";
 import { ProgramAnswers } from "./program-answers.ts";

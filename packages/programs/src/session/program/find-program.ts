@@ -3,7 +3,8 @@
 
 import { resolve } from "node:path";
 import { HoldfastError, UnavailableError } from "@holdfast/core";
-import { describeProcessEnd, type ProcessReport } from "@holdfast/system";
+import { describeProcessEnd } from "@holdfast/system";
+import { type ProcessReport } from "@holdfast/system/processes";
 
 import { executableAt, programOnPath } from "@holdfast/workspace";
 import type { ChosenProgram, OwnFolders } from "../external-agent-protocol.ts";

@@ -2,7 +2,7 @@
 // program before the session that starts it does, and a real program needs up to a second to answer.
 
 import { statSync } from "node:fs";
-import type { ProcessReport, ProcessSupervisor } from "@holdfast/system";
+import type { ProcessReport, ProcessSupervisor } from "@holdfast/system/processes";
 
 /** Some programs need seconds to start, and more on a busy machine. */
 const ANSWER_MS = 60_000;
