@@ -116,9 +116,9 @@ export class Metrics {
   async #count({ storage, clock }: MetricsHost): Promise<readonly string[]> {
     const now = clock.monotonic();
     if (this.#counted !== undefined && now - this.#counted.at < COUNT_MS) return this.#counted.lines;
-    const counts = await storage.reader.counts({ limit: COUNTED_MAX });
+    const counted = await storage.reader.counts({ limit: COUNTED_MAX });
     const lines = SESSION_STATUSES.filter((status) => !isEnded(status)).map(
-      (status) => `${labels({ status })} ${counts[status] ?? 0}`,
+      (status) => `${labels({ status })} ${counted[status] ?? 0}`,
     );
     this.#counted = { at: now, lines };
     return lines;

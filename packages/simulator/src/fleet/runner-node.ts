@@ -171,7 +171,7 @@ export class RunnerNode {
       if (held.length > 0 && ms > limitMs + 2 * leaseMs)
         violated("O5", `${life.name} goes on, and its step blocked it for ${ms} of ${limitMs} ms`);
       // It may have let go of some in the turn in which the step began.
-      for (const { sessionId, row, owner } of held.filter(({ sessionId }) => living.driven.has(sessionId)))
+      for (const { sessionId, row, owner } of held.filter((each) => living.driven.has(each.sessionId)))
         if (row !== undefined && !isEnded(row.status) && owner !== undefined && owner !== this.runnerId)
           violated("O5", `${sessionId}: ${owner} holds it, and a step of ${life.name} has only blocked`);
       this.#unpause(living);
