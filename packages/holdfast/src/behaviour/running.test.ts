@@ -221,6 +221,7 @@ describe("running", () => {
       await running.says("the question is still open");
       running.type("n too risky");
       await running.says("Which colour?");
+      await running.says("type an answer as JSON");
       running.type('"blue"');
       const { code, stdout } = await running.finished;
       expect(code).toBe(0);

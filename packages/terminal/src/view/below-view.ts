@@ -37,6 +37,8 @@ interface BelowViewParts {
   readonly isElsewhere: boolean;
   /** Receives each question that was shown to a person who types. */
   readonly questions?: {
+    /** Shows how the question that is shown next is answered, as soon as a line answers it. */
+    hint(show: () => void): void;
     show(question: { readonly sessionId: string; readonly wait: QuestionWait }): void;
   };
 }
@@ -88,10 +90,15 @@ export class BelowView {
     if (this.#shown.has(key)) return false;
     this.#shown.add(key);
     io.note(line);
-    const canType = question !== undefined && questions !== undefined;
-    if (canType) io.note(paint.dim(`  ${howToAnswer(question)}`));
-    const before = canType ? "or from another terminal: " : "";
-    if (isDurable) io.note(paint.dim(commandLines(commands, before, io.notes)));
+    const advise = (before: string): void => {
+      if (isDurable) io.note(paint.dim(commandLines(commands, before, io.notes)));
+    };
+    if (question === undefined || questions === undefined) advise("");
+    else
+      questions.hint(() => {
+        io.note(paint.dim(`  ${howToAnswer(question)}`));
+        advise("or from another terminal: ");
+      });
     return true;
   }
 }

@@ -22,6 +22,9 @@ export interface ShownQuestion {
 export class ShownQuestions {
   readonly #io: Pick<Io, "note" | "notes">;
   #shown: ShownQuestion[] = [];
+  #hint: () => void = () => {};
+  /** Called with the question that has become the last one on the screen. Resolves when a line answers it. */
+  onLast: (question: ShownQuestion) => Promise<void> = () => Promise.resolve();
 
   constructor(io: Pick<Io, "note" | "notes">) {
     this.#io = io;
@@ -32,8 +35,16 @@ export class ShownQuestions {
     return this.#shown.at(-1);
   }
 
+  /** Shows how the question that is shown next is answered, as soon as a line answers it. */
+  hint(show: () => void): void {
+    this.#hint = show;
+  }
+
   show(question: ShownQuestion): void {
     this.#shown = [...this.#without(question.sessionId, question.wait.id), question];
+    const hint = this.#hint;
+    this.#hint = () => {};
+    this.#hintOnceRead(question, hint);
   }
 
   /** The question has an answer, or nobody waits for one any more. */
@@ -59,7 +70,14 @@ export class ShownQuestions {
     this.#io.note(
       `${paint.bold(`${symbols.ask} still open:`)} ${questionLine(last.wait.prompt, TEXT_CHARS)}`,
     );
-    this.#io.note(paint.dim(`  ${howToAnswer(last.wait)}`));
+    this.#hintOnceRead(last, () => this.#io.note(paint.dim(`  ${howToAnswer(last.wait)}`)));
+  }
+
+  /** Another question that came meanwhile has its own hint. */
+  #hintOnceRead(question: ShownQuestion, hint: () => void): void {
+    void this.onLast(question).then(() => {
+      if (this.last === question) hint();
+    });
   }
 }
 

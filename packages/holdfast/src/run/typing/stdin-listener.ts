@@ -1,7 +1,7 @@
 // Standard input while a session runs: lines are signals, and on a terminal also answers to questions.
 //
 // A line answers the question that this terminal has shown last (`ShownQuestions`), which may be one of a
-// child. It never answers another one.
+// child. It never answers another one, and a line that was typed before the question stood there answers none.
 //
 // The end of the input ends nothing: the terminal may be gone, the session is not.
 
@@ -15,10 +15,11 @@ import {
 } from "@holdfast/core";
 import type { Runtime } from "@holdfast/runtime";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { openQuestions, questionLine } from "@holdfast/terminal/view/describe-session";
+import { isConversation, openQuestions, questionLine } from "@holdfast/terminal/view/describe-session";
 import { stdinSignals, type LineMeaning } from "@holdfast/runtime";
 import { questionOf, readTypedLine } from "@holdfast/terminal/view/typed-answer";
 import type { ShownQuestion, ShownQuestions } from "./shown-questions.ts";
+import { TypedAhead } from "./typed-ahead.ts";
 
 const TEXT_CHARS = 200;
 
@@ -32,6 +33,7 @@ export class StdinListener {
   readonly #sessionId: string;
   readonly #io: Io;
   readonly #questions: ShownQuestions | undefined;
+  readonly #typedAhead: TypedAhead<ShownQuestion>;
   /** The session of the question that the last line answers. */
   #asker: string;
   #target = Promise.withResolvers<SignalTarget>();
@@ -43,12 +45,21 @@ export class StdinListener {
     this.#asker = sessionId;
     this.#io = io;
     this.#questions = questions;
+    this.#typedAhead = new TypedAhead(io.stdin);
   }
 
   /** The session is there. From the first time on lines are read. */
   async attach(target: SignalTarget): Promise<void> {
     this.#target.resolve(target);
-    this.#reading ??= await this.#open();
+    if (this.#reading !== undefined) return;
+    const opening = this.#open();
+    const questions = this.#questions;
+    if (questions !== undefined) {
+      this.#typedAhead.open();
+      questions.onLast = (question) => this.#typedAhead.shown(question);
+      void this.#typedAhead.shown(questions.last);
+    }
+    this.#reading = await opening;
   }
 
   /** The session is not there for a while; what arrives waits. */
@@ -57,6 +68,7 @@ export class StdinListener {
   }
 
   async close(): Promise<void> {
+    this.#typedAhead.close();
     await this.#reading?.close();
   }
 
@@ -84,15 +96,33 @@ export class StdinListener {
     const { name } = meaning.signal;
     if (shown !== undefined && questionOf(name) !== undefined) {
       this.#asker = shown.sessionId;
+      if (!this.#typedAhead.isAfter(shown))
+        return {
+          type: "refused",
+          reason: "this was typed before the question stood there: read it, and type again",
+        };
       if (await this.#isOpen(shown)) return meaning;
       this.#questions.end(shown.sessionId, shown.wait.id);
       const prompt = questionLine(shown.wait.prompt, TEXT_CHARS);
       return { type: "refused", reason: `nobody waits for an answer any more: ${prompt}` };
     }
     const isText = shown === undefined && name === "input" && !line.trimStart().startsWith("{");
-    if (isText && openQuestions((await this.#session()) ?? { waits: [] }).length > 0)
+    return isText ? ((await this.#refusalOfText()) ?? meaning) : meaning;
+  }
+
+  /** For a text while nothing is asked here. An agent of code may take lines, and a conversation has messages. */
+  async #refusalOfText(): Promise<LineMeaning | undefined> {
+    const session = await this.#session();
+    if (session === undefined) return undefined;
+    if (openQuestions(session).length > 0)
       return { type: "refused", reason: "the session has just asked a question: read it, and type again" };
-    return meaning;
+    const takesLines = session.waits.some((wait) => wait.type === "signal" && wait.name === "input");
+    if (isConversation(session) !== true || takesLines) return undefined;
+    const command = this.#io.call(`message ${session.sessionId} TEXT`);
+    return {
+      type: "refused",
+      reason: `nothing is asked now, so this line went nowhere. A message: ${command}`,
+    };
   }
 
   async #isOpen({ sessionId, wait }: ShownQuestion): Promise<boolean> {

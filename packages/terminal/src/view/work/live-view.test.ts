@@ -35,7 +35,7 @@ test("a question does not repeat the change that stands below its call, and advi
   expect(shown()).not.toContain("content:");
   expect(shown().match(/^ +\+ x$/gm)).toHaveLength(1);
   expect(shown()).toContain("with --for session or --for project"); // Nobody types here, so a command is typed.
-  const typed = begun({ last: undefined });
+  const typed = begun({ last: undefined, hint: (show) => show() });
   typed.view.event({ seq: 5, type: "request_input", id: 5, prompt: "Allow?", takes: "approval", details });
   expect(typed.shown()).toContain("+ x"); // No call stands above it.
   expect(typed.shown()).not.toContain("--for");

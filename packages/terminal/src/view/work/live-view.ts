@@ -55,11 +55,17 @@ export interface LiveView {
   hasShown?(text: string): boolean;
 }
 
+export interface AnswerableQuestions {
+  readonly last: unknown;
+  /** Shows how the question that is shown next is answered, as soon as a line answers it. */
+  hint(show: () => void): void;
+}
+
 export interface LiveViewOptions {
   readonly io: Io;
   readonly sessionId: string;
   /** The open questions that a person may answer by typing; `undefined` where no person types. */
-  readonly questions: { readonly last: unknown } | undefined;
+  readonly questions: AnswerableQuestions | undefined;
   /** The agent, where this process runs the session. */
   readonly agent: object | undefined;
   /** Whether other terminals can reach the session. */
@@ -254,7 +260,10 @@ class TextView implements LiveView {
   #hintAtQuestion({ id = 0, takes: answer, prompt = "", details }: JournalEvent): void {
     const { lastingRule } = viewQuestion({ prompt, details }, answer);
     const question = { id, ...defined({ answer, lastingRule }) };
-    this.#hintAtAnswers(question, answerCommands(this.#sessionId, question, this.#io));
+    const show = (): void =>
+      this.#hintAtAnswers(question, answerCommands(this.#sessionId, question, this.#io));
+    if (this.#options.questions === undefined) show();
+    else this.#options.questions.hint(show);
   }
 
   /**
