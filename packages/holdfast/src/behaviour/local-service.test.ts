@@ -2,7 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { expectError } from "../testing/expect-error.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -164,5 +164,18 @@ test.skipIf(process.platform !== "linux")(
     const policy = await project.finish([...words, "--policy", "policy.json"], { env });
     expectError(policy, 3, "E_CONFIG_INVALID", ["the policy lies in the project"]);
     expect(existsSync(project.path("calls"))).toBe(false);
+  },
+);
+
+test.skipIf(process.platform === "win32")(
+  "a stack that is stopped while it starts ends by the signal, and has not failed",
+  async () => {
+    const stack = project.start(["local", "start", "--foreground", "--agents", "agents.ts", "--port", "0"], {
+      env: { ...env, XDG_DATA_HOME: project.path("data") },
+    });
+    await vi.waitUntil(() => existsSync(project.path("data/holdfast/local/stack.json")), 60_000);
+    stack.kill("SIGTERM");
+    const { code, stderr } = await stack.finished;
+    expect([code, stderr]).toEqual([143, expect.not.stringContaining("error[")]);
   },
 );

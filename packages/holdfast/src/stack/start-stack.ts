@@ -277,7 +277,12 @@ async function superviseLocked(
     lost.resolve(folderRemoved(paths));
   }, LOCK_WATCH_MS);
   try {
-    await Promise.race([supervisor.start(), lost.promise]);
+    try {
+      await Promise.race([supervisor.start(), lost.promise]);
+    } catch (error) {
+      if (signal === undefined) throw error;
+      return STOP_EXIT[signal]; // A stop during the start is no failure.
+    }
     ready(supervisor.state);
     const failure = await Promise.race([supervisor.ended, lost.promise]);
     if (failure !== undefined) throw failure;
