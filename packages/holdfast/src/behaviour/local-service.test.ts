@@ -119,6 +119,7 @@ test.skipIf(process.platform !== "linux")(
     for (const word of ['"--label" "gpu=yes"', '"--name" "box-1"', '"--verbose"'])
       expect(text).toContain(word);
     expect(text).toMatch(/^RestartPreventExitStatus=2 3 5 11 12$/m);
+    expect(text).toMatch(/^Restart=on-failure$/m); // A runner that was drained stays away.
     expect(text).toMatch(/^TimeoutStopSec=20$/m);
     expect(text + enabled.stderr).not.toContain(TOKEN);
     expect(text + enabled.stderr).not.toContain(CANARY);

@@ -15,6 +15,7 @@ import {
 } from "@holdfast/place/local-stack";
 import { duration } from "@holdfast/terminal/frame/plain-text";
 import { endOfLog, followLog, lastLines } from "./log-reader.ts";
+import { whenStackStopped } from "./service/stack-service.ts";
 import type { LogLine } from "./stack-log.ts";
 import { statusLines } from "./stack-text.ts";
 
@@ -54,6 +55,8 @@ export async function stopStack(io: Io): Promise<number> {
   io.note(
     `${io.notes.symbols.done} the local stack has stopped; its sessions stay, and a start continues them`,
   );
+  const next = whenStackStopped(io);
+  if (next !== undefined) io.note(`it is a service: ${next}; \`${io.call("local disable")}\` removes it`);
   return 0;
 }
 

@@ -6,7 +6,7 @@ import { ConflictError } from "@holdfast/core";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { findRunningStack } from "@holdfast/place/local-stack";
 import { planOf, startWords } from "../start-stack.ts";
-import { disableService, enableService, isService, type ServiceName } from "./user-service.ts";
+import { disableService, enableService, isService, whenStopped, type ServiceName } from "./user-service.ts";
 
 const STACK: ServiceName = {
   name: "holdfast-local",
@@ -30,4 +30,9 @@ export async function enableStack(args: Arguments, io: Io): Promise<number> {
 /** @returns the exit code. */
 export async function disableStack(io: Io): Promise<number> {
   return disableService(STACK, io);
+}
+
+/** What follows a stop of the local stack; `undefined` when it is no service. */
+export function whenStackStopped(io: Io): string | undefined {
+  return whenStopped(STACK, io);
 }

@@ -3,6 +3,8 @@
 //
 //   - A service has no variables of a terminal. Keys that are nowhere else are named before it is started.
 //   - A service that the system does not take leaves no file, and one that was there before as it was.
+//   - systemd starts a service that ended in order only at the next login: by `holdfast local stop`, or by
+//     `holdfast runners drain`. For launchd only a drained runner has ended in order.
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -58,10 +60,18 @@ interface Unit {
   readonly off: readonly (readonly string[])[];
   /** The facts that a person should know once it is on. */
   readonly note: string;
+  /** What follows an end in order. */
+  readonly whenStopped: string;
 }
 
 export function isService(name: ServiceName, io: Io): boolean {
   return existsSync(unitOf(name, io).path);
+}
+
+/** What follows the end in order of a service; `undefined` when it is no service. */
+export function whenStopped(name: ServiceName, io: Io): string | undefined {
+  const hasServices = ["linux", "darwin"].includes(process.platform);
+  return hasServices && isService(name, io) ? unitOf(name, io).whenStopped : undefined;
 }
 
 /** @returns the exit code. */
@@ -131,6 +141,7 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
         ],
         off: [["systemctl", "--user", "disable", "--now", `${name}.service`]],
         note: "it ends when you log out; `loginctl enable-linger` keeps it, also from the start of the machine on",
+        whenStopped: "it starts again at the next login",
       };
     case "darwin": {
       const label = labelOf(name);
@@ -144,6 +155,7 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
         on: [["launchctl", "bootstrap", domain, path]],
         off,
         note: "it starts when you log in",
+        whenStopped: "launchd starts it again within seconds", // The exit code of a stop is a failure for it.
       };
     }
     default:
@@ -187,7 +199,7 @@ WorkingDirectory=${io.cwd.replaceAll("%", "%%")}
 ${variablesOf(service, io)
   .map(([name, value]) => `Environment=${quoted(`${name}=${value}`).replaceAll("$$", "$")}\n`)
   .join("")}ExecStart=${commandOf(service).map(quoted).join(" ")}
-Restart=always
+Restart=on-failure
 RestartSec=5
 SuccessExitStatus=143
 RestartPreventExitStatus=${service.finalExits}
@@ -226,7 +238,10 @@ ${strings(commandOf(service))}  </array>
   <key>RunAtLoad</key>
   <true/>
   <key>KeepAlive</key>
-  <true/>
+  <dict>
+    <key>SuccessfulExit</key>
+    <false/>
+  </dict>
   <key>ThrottleInterval</key>
   <integer>10</integer>
   <key>ExitTimeOut</key>
