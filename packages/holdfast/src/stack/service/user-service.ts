@@ -14,7 +14,8 @@ import { tryProgram } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { openSecretPlaces } from "@holdfast/terminal/secrets/supplied-secrets";
 
-const CALL_MS = 30_000;
+/** The system ends a service by force after its grace, so only a call that hangs takes this long. */
+const CALL_MS = 60 * 60_000;
 /** Beyond the grace a service ends everything of its own by force. */
 const STOP_AFTER_GRACE_S = 15;
 /** Places and settings, and no key: they stand in a file that is readable. */
@@ -58,6 +59,8 @@ interface Unit {
   /** Commands that start it now and at each login, and that end it. */
   readonly on: readonly (readonly string[])[];
   readonly off: readonly (readonly string[])[];
+  /** Commands after the removal of its file, by which the system forgets it. They may fail. */
+  readonly after: readonly (readonly string[])[];
   /** The facts that a person should know once it is on. */
   readonly note: string;
   /** What follows an end in order. */
@@ -101,10 +104,11 @@ export async function enableService(service: Service, io: Io): Promise<number> {
 
 /** @returns the exit code. */
 export async function disableService(name: ServiceName, io: Io): Promise<number> {
-  const { path, off } = unitOf(name, io);
+  const { path, off, after } = unitOf(name, io);
   if (existsSync(path)) {
     for (const command of off) await callSystem(command, name, io);
     rmSync(path, { force: true });
+    for (const [program = "", ...args] of after) await call(program, args, io);
     io.note(`${io.notes.symbols.done} the service is stopped and removed; its sessions stay`);
   } else io.note(`${name.is} is no service`);
   io.result({ status: "disabled", file: path }, "");
@@ -140,6 +144,10 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
           ["systemctl", "--user", "restart", `${name}.service`],
         ],
         off: [["systemctl", "--user", "disable", "--now", `${name}.service`]],
+        after: [
+          ["systemctl", "--user", "daemon-reload"],
+          ["systemctl", "--user", "reset-failed", `${name}.service`],
+        ],
         note: "it ends when you log out; `loginctl enable-linger` keeps it, also from the start of the machine on",
         whenStopped: "it starts again at the next login",
       };
@@ -154,6 +162,7 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
         before: off, // launchd refuses a second service with the same label.
         on: [["launchctl", "bootstrap", domain, path]],
         off,
+        after: [],
         note: "it starts when you log in",
         whenStopped: "launchd starts it again within seconds", // The exit code of a stop is a failure for it.
       };
