@@ -261,7 +261,13 @@ ${strings(commandOf(service))}  </array>
 }
 
 function call(program: string, args: readonly string[], { env }: Io): ReturnType<typeof tryProgram> {
-  return tryProgram(program, args, { ms: CALL_MS, env });
+  // `sudo -u` and `su` do not set the folder in which systemd listens for a user who lingers.
+  const runtime = `/run/user/${process.getuid?.()}`;
+  const listens = env["XDG_RUNTIME_DIR"] === undefined && existsSync(runtime);
+  return tryProgram(program, args, {
+    ms: CALL_MS,
+    env: listens ? { ...env, XDG_RUNTIME_DIR: runtime } : env,
+  });
 }
 
 /** @throws HoldfastError `unavailable` when the system does not do it. */
@@ -274,6 +280,6 @@ async function callSystem(
   if (end.status === "done") return;
   throw new HoldfastError("unavailable", `${program} ${args.join(" ")} did not succeed`, {
     got: end.status === "failed" ? end.reason : `there is no program ${program}`,
-    fix: `log in as this user, so that its services run, or ${otherwise}`,
+    fix: `log in as this user, so that its services run (on Linux \`loginctl enable-linger\` does the same), or ${otherwise}`,
   });
 }
