@@ -64,6 +64,7 @@ test(
     // A choice of all that the filters find, and not of what they leave out.
     await statuses.getByRole("link", { name: /^submitted/ }).click();
     await list.getByText("Stop <i>me").waitFor({ state: "detached" });
+    await list.getByRole("listitem").first().waitFor(); // There is nothing to select before.
     await page.getByLabel("Select all rows that are read").check();
     const chosen = page.getByRole("region", { name: "Selected sessions" });
     await chosen.getByText("200 selected").waitFor();
