@@ -173,6 +173,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
+// Windows has no SIGTERM.
 test.skipIf(process.platform === "win32")(
   "a stack that is stopped while it starts ends by the signal, and has not failed",
   async () => {

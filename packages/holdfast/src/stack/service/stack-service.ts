@@ -32,7 +32,7 @@ export async function disableStack(io: Io): Promise<number> {
   return disableService(STACK, io);
 }
 
-/** What follows a stop of the local stack; `undefined` when it is no service. */
+/** How the local stack starts again after a stop; `undefined` when it is no service. */
 export function whenStackStopped(io: Io): string | undefined {
   return whenStopped(STACK, io);
 }

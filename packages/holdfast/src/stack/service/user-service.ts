@@ -63,7 +63,7 @@ interface Unit {
   readonly after: readonly (readonly string[])[];
   /** The facts that a person should know once it is on. */
   readonly note: string;
-  /** What follows an end in order. */
+  /** How it starts again after an end in order. */
   readonly whenStopped: string;
 }
 
@@ -71,7 +71,7 @@ export function isService(name: ServiceName, io: Io): boolean {
   return existsSync(unitOf(name, io).path);
 }
 
-/** What follows the end in order of a service; `undefined` when it is no service. */
+/** How a service starts again after an end in order; `undefined` when it is no service. */
 export function whenStopped(name: ServiceName, io: Io): string | undefined {
   const hasServices = ["linux", "darwin"].includes(process.platform);
   return hasServices && isService(name, io) ? unitOf(name, io).whenStopped : undefined;
