@@ -186,3 +186,72 @@ test.skipIf(process.platform === "win32")(
     expect([code, stderr]).toEqual([143, expect.not.stringContaining("error[")]);
   },
 );
+
+/** The keys of launchd.plist(5) that we use, with the types that Apple documents. */
+const LAUNCHD_KEYS = {
+  Label: "str",
+  WorkingDirectory: "str",
+  EnvironmentVariables: "dict[str]",
+  ProgramArguments: "list[str]",
+  RunAtLoad: "bool",
+  KeepAlive: "dict[bool]", // A boolean, or a dictionary of conditions.
+  ThrottleInterval: "int",
+  ExitTimeOut: "int",
+};
+const TYPES_OF_PLIST = `
+import json, plistlib, sys
+def kind(value):
+    if not isinstance(value, (dict, list)): return type(value).__name__
+    inside = {kind(v) for v in (value.values() if isinstance(value, dict) else value)}
+    return f"{type(value).__name__}[{'|'.join(sorted(inside))}]"
+plist = plistlib.loads(sys.stdin.buffer.read())
+print(json.dumps({"values": plist, "types": {key: kind(value) for key, value in plist.items()}}))
+`;
+
+// Python has a parser of property lists.
+test.skipIf(spawnSync("python3", ["--version"]).status !== 0)(
+  "the agent of launchd is a property list of the keys that Apple documents",
+  async () => {
+    for (const name of ["systemctl", "launchctl"]) {
+      const program = project.path(`bin/${name}`);
+      writeFileSync(program, `#!/bin/sh\necho ${name} "$@" >> ${project.path("calls")}\n`, { mode: 0o755 });
+    }
+    project.write("mac.mjs", `Object.defineProperty(process, "platform", { value: "darwin" });`);
+    const onMac = {
+      ...env,
+      HOME: project.path("home <&>"),
+      HOLDFAST_MODEL: `a "model" <&> 'of' a test`,
+      NODE_OPTIONS: `--import=${project.path("mac.mjs")}`,
+    };
+    const run = (...words: readonly string[]) => project.start(["local", ...words], { env: onMac }).finished;
+    const enabled = await run("enable", "--agents", "agents.ts", "--grace", "5s");
+    expect(enabled.code, enabled.stderr).toBe(0);
+    const file = project.path("home <&>/Library/LaunchAgents/dev.holdfast.local.plist");
+    const read = spawnSync("python3", ["-c", TYPES_OF_PLIST], {
+      input: readFileSync(file),
+      encoding: "utf8",
+    });
+    expect(read.stderr).toBe("");
+    const { values, types } = JSON.parse(read.stdout) as Record<string, Record<string, unknown>>;
+    expect(types).toEqual(LAUNCHD_KEYS);
+    expect(values).toMatchObject({
+      Label: "dev.holdfast.local",
+      WorkingDirectory: project.folder,
+      ExitTimeOut: 20,
+      KeepAlive: { SuccessfulExit: false },
+      EnvironmentVariables: { HOLDFAST_MODEL: onMac.HOLDFAST_MODEL },
+    });
+    expect(values!["ProgramArguments"]).toEqual(
+      expect.arrayContaining(["local", "start", "--foreground", "--agents", "agents.ts", "--grace", "5s"]),
+    );
+    expect(JSON.stringify(values) + enabled.stderr).not.toContain(CANARY);
+
+    expect((await run("disable")).code).toBe(0);
+    expect(existsSync(file)).toBe(false);
+    const domain = `gui/${process.getuid!()}`;
+    expect(calls()).toEqual([
+      `launchctl bootstrap ${domain} ${file}`,
+      `launchctl bootout ${domain}/dev.holdfast.local`,
+    ]);
+  },
+);
