@@ -2,7 +2,6 @@
 // choose the variables of programs, and keep keys out of them. `@holdfast/system/processes` starts programs
 // and ends them; a process that starts none does not load it.
 
-export { addressKind } from "./address-kind.ts";
 export {
   createPrivate,
   isWritableByOthers,

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { addressKind } from "@holdfast/system";
+import { addressKind } from "@holdfast/system/address-kind";
 import { afterEach, expect, test } from "vitest";
 
 import { FETCH_LIMITS, fetchPage, hostOf, PUBLIC_NETWORK, type Network } from "./fetch-page.ts";

@@ -12,7 +12,7 @@ import { lookup as lookupByName, type LookupAddress } from "node:dns";
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { isIP, type LookupFunction } from "node:net";
 import { HoldfastError, MIB, UnavailableError } from "@holdfast/core";
-import { addressKind } from "@holdfast/system";
+import { addressKind } from "@holdfast/system/address-kind";
 
 export const FETCH_LIMITS = {
   bytes: 4 * MIB,

@@ -16,7 +16,7 @@ import { request as tlsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { Readable, Transform } from "node:stream";
 import { clearTimeout, setTimeout } from "node:timers";
-import { addressKind } from "@holdfast/system";
+import { addressKind } from "@holdfast/system/address-kind";
 import type { FetchLike } from "@modelcontextprotocol/client";
 
 import { NotConnectedError } from "../protocol/call-errors.ts";

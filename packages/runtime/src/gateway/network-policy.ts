@@ -6,7 +6,7 @@
 //     as well. Addresses of cloud metadata are always refused.
 
 import { UsageError } from "@holdfast/core";
-import { addressKind } from "@holdfast/system";
+import { addressKind } from "@holdfast/system/address-kind";
 
 export interface NetworkPolicy {
   /** Hosts, such as `packages.example.org`, `*.example.org` or `git.example.org:8443`. */

@@ -14,7 +14,8 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { HoldfastError, toError } from "@holdfast/core";
-import { addressKind, Redactor } from "@holdfast/system";
+import { Redactor } from "@holdfast/system";
+import { addressKind } from "@holdfast/system/address-kind";
 
 import { ID_CHARS } from "../../session/bounded-events.ts";
 import type {
