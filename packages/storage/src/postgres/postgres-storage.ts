@@ -41,6 +41,7 @@ import { Heads } from "./tables/heads.ts";
 import { ALIVE_MS, Instance } from "./tables/instance.ts";
 import { Peers } from "./tables/peers.ts";
 
+/** @internal */
 export interface PostgresStorageOptions extends Pick<ChangeFeedOptions, "notices" | "pollMs"> {
   readonly db: Database;
   /** The database, as errors name it. */
@@ -75,6 +76,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #turns = new Turns();
   readonly #calls: Calls;
 
+  /** @internal */
   constructor(options: PostgresStorageOptions) {
     const { db, at, lanes, stamp } = options;
     if (options.now !== undefined) this.now = options.now;

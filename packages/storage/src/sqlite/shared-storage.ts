@@ -35,6 +35,7 @@ export class SharedStorage implements AgentStorage {
   #subscribedTo: Line["storage"] | undefined;
   #latestNow = 0;
 
+  /** @internal */
   constructor(options: SharedLineOptions) {
     this.path = options.path;
     this.#line = new SharedLine(options);

@@ -11,7 +11,6 @@ import {
   remainingOf,
   type RunningAttempt,
   type Session,
-  type SignalReceipt,
   type TaskAttempt,
   type TokenUsage,
   type UnsettledTask,
@@ -21,22 +20,7 @@ import type { TaskContext, TaskDefinition, TaskSignalOptions } from "../../agent
 import type { StepObserver } from "../../loop/step-observer.ts";
 import { type DeclaredSecrets, type RedactedText, UrgentAbortError } from "@holdfast/system";
 import { attemptFailure } from "./attempt-failure.ts";
-import { performTask, resolveConversations } from "./task-call.ts";
-
-/** The reach of a handler beyond its task. */
-export interface SessionCalls {
-  /** Reads the row of a session, for `readSession`; without it there is none. */
-  readonly read?: ((sessionId: string) => Promise<Session | undefined>) | undefined;
-  /** Stores a signal to a session, for `signalSession`; without it there is none. */
-  readonly signal?:
-    | ((
-        sessionId: string,
-        name: string,
-        payload: unknown,
-        options: TaskSignalOptions,
-      ) => Promise<SignalReceipt & { readonly unspent?: RemainingBudget }>)
-    | undefined;
-}
+import { performTask, resolveConversations, type SessionCalls } from "./task-call.ts";
 
 /** The interface of the executor for its attempts. */
 export interface AttemptHost extends SessionCalls {

@@ -34,9 +34,9 @@ import {
 import type { Agent, SessionLeft, TaskDefinition } from "../../agents/define.ts";
 import type { StepObserver } from "../../loop/step-observer.ts";
 import { DeclaredSecrets, type SecretSource } from "@holdfast/system";
-import { LocalAttempt, type AttemptHost, type SessionCalls } from "./local-attempt.ts";
+import { LocalAttempt, type AttemptHost } from "./local-attempt.ts";
 import { StoppingHandlers } from "./stopping-handlers.ts";
-import { traitsOf } from "./task-call.ts";
+import { traitsOf, type SessionCalls } from "./task-call.ts";
 
 export interface LocalTaskExecutorOptions extends SessionCalls {
   readonly tasks?: readonly TaskDefinition[];

@@ -1,8 +1,32 @@
 // The parts of a call of a defined task: its traits, its schemas, and the conversations in its input.
 
-import { decodeJson, LIMITS, validate, type ConversationEntry, type TaskTraits } from "@holdfast/core";
-import type { TaskContext, TaskDefinition } from "../../agents/define.ts";
+import {
+  decodeJson,
+  LIMITS,
+  validate,
+  type ConversationEntry,
+  type RemainingBudget,
+  type Session,
+  type SignalReceipt,
+  type TaskTraits,
+} from "@holdfast/core";
+import type { TaskContext, TaskDefinition, TaskSignalOptions } from "../../agents/define.ts";
 import { performInThread } from "./task-thread.ts";
+
+/** The reach of a handler beyond its task. */
+export interface SessionCalls {
+  /** Reads the row of a session, for `readSession`; without it there is none. */
+  readonly read?: ((sessionId: string) => Promise<Session | undefined>) | undefined;
+  /** Stores a signal to a session, for `signalSession`; without it there is none. */
+  readonly signal?:
+    | ((
+        sessionId: string,
+        name: string,
+        payload: unknown,
+        options: TaskSignalOptions,
+      ) => Promise<SignalReceipt & { readonly unspent?: RemainingBudget }>)
+    | undefined;
+}
 
 /** The traits of a task that a session needs before it schedules the task. */
 export function traitsOf(task: TaskDefinition): TaskTraits {

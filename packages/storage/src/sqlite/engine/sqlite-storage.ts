@@ -65,6 +65,7 @@ export interface ChangeGroup {
   readonly client?: number;
 }
 
+/** @internal */
 export interface SqliteStorageOptions {
   readonly driver: SqlDriver;
   readonly path: string;
@@ -100,6 +101,7 @@ export class SqliteStorage implements AgentStorage {
   readonly #leases: Leases;
   readonly #writer: Writer;
   readonly #dueIndex: DueIndex;
+  /** @internal */
   readonly clients: ClientClaims;
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #followers = new Followers();
@@ -108,6 +110,7 @@ export class SqliteStorage implements AgentStorage {
   #closing: Promise<void> | undefined;
   #isClosed = false;
 
+  /** @internal */
   constructor(options: SqliteStorageOptions) {
     const { driver, path } = options;
     this.path = path;
