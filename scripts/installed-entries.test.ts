@@ -22,6 +22,34 @@ interface Dependent {
 /** The package in each import by which a bundle loads another one of ours. */
 const IMPORTED = /^(?:import|export)\b[^"]*"(@holdfast\/[^/"]+)/gm;
 
+const LOADED_MAX = { bytes: 770_000, files: 19 };
+/** Modules of Node that take a millisecond or more, and that many programs never use. */
+const LATE_NODE_MODULES = "child_process fs/promises http http2 inspector net tls v8 worker_threads".split(
+  " ",
+);
+
+interface Loaded {
+  /** The address and the bytes of each. */
+  readonly files: readonly (readonly [string, number])[];
+  /** The modules of Node. */
+  readonly node: readonly string[];
+}
+
+const LOADED = `await (async () => {
+  const files = [];
+  (await import("node:module")).registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context);
+      if (url.startsWith("file:")) files.push([url, loaded.source.length]);
+      return loaded;
+    },
+  });
+  const before = new Set(process.moduleLoadList);
+  await import("holdfast");
+  const node = process.moduleLoadList.filter((each) => !before.has(each)).map((each) => each.replace("NativeModule ", ""));
+  return JSON.stringify({ files, node });
+})()`;
+
 /** Suites of vitest are imported in a run of vitest; every other entry is imported by Node alone. */
 async function namesOf(entry: string): Promise<readonly string[]> {
   const name = JSON.stringify(entry);
@@ -31,7 +59,7 @@ async function namesOf(entry: string): Promise<readonly string[]> {
 }
 
 function evaluate(expression: string): string {
-  const code = `process.stdout.write(${expression})`;
+  const code = `const text = ${expression}; process.stdout.write(text);`; // A pipe loads `net`.
   return execFileSync(process.execPath, ["--input-type=module", "--eval", code], {
     cwd: folder,
     encoding: "utf8",
@@ -41,6 +69,20 @@ function evaluate(expression: string): string {
 test.each([...entries])("%s has the values of its report", { timeout: 60_000 }, async (entry, ofEntry) => {
   const values = ofEntry.filter(({ isType }) => !isType).map(({ name }) => name);
   expect((await namesOf(entry)).toSorted()).toEqual(values.toSorted());
+});
+
+// Each 100 KB costs a program 2 to 3 ms of CPU at its start, and each file half a millisecond. Before you raise a
+// limit, let the code that is new here be loaded with its first use, or by an entry that needs it.
+test("the import of holdfast loads what each program needs, and no more", () => {
+  const { files, node } = JSON.parse(evaluate(LOADED)) as Loaded;
+  const ours = files.map(
+    ([url, bytes]) => [url.slice(url.lastIndexOf("node_modules/") + 13), bytes] as const,
+  );
+  const bytes = ours.reduce((sum, [, size]) => sum + size, 0);
+  const shown = ours.toSorted(([, one], [, other]) => other - one).map(([path, size]) => `${size} ${path}`);
+  expect(bytes, shown.join("\n")).toBeLessThan(LOADED_MAX.bytes);
+  expect(ours.length, shown.join("\n")).toBeLessThanOrEqual(LOADED_MAX.files);
+  expect(node.filter((name) => LATE_NODE_MODULES.includes(name))).toEqual([]);
 });
 
 // A global installation may give each package its own dependencies, so it finds no others.
