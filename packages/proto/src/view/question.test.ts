@@ -36,6 +36,17 @@ test("an approval says whether the call may be edited, and which lines an edit c
   expect(editable).toBeUndefined();
 });
 
+test("an approval leaves out of an edit only the argument that its question names whole", () => {
+  const besideOf = (prompt: string, more: object = {}): string | undefined => {
+    const input = { path: "/w/a.ts", old_string: "1", new_string: "2", ...more };
+    return viewQuestion({ prompt, details: { tool: "Edit", input, folder: "/w" } }, "approval").beside;
+  };
+  expect(besideOf("Allow Edit: /w/a.ts?")).toBe("");
+  expect(besideOf("Allow Edit: a.ts?")).toBe("");
+  expect(besideOf("Allow Edit: src/a.ts?")).toBe("path: /w/a.ts");
+  expect(besideOf("Allow Edit: a.ts?", { mode: "a" })).toBe("mode: a");
+});
+
 test.each([
   [
     { decision: "deny", tool: "read_file", pattern: ".env" },

@@ -4,7 +4,7 @@
 // Pure, over plain JSON, so that the command and a page show the same. `viewQuestion` keeps the texts as they
 // are: the caller shows them by `visibleText`.
 
-import { type CallView, subjectOfTool, viewCall } from "./journal/call.ts";
+import { type CallView, viewCall } from "./journal/call.ts";
 import { visibleText } from "./text/visible-text.ts";
 import type { DiffLine } from "./worktree/parse-diff.ts";
 
@@ -62,10 +62,11 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
   if (typeof tool !== "string") return { kind, prompt, ...(details === undefined ? {} : { details }) };
   const where = typeof folder === "string" ? folder : undefined;
   const { change, others, verb, subject, isPath } = viewCall(tool, input, where);
-  const named = subjectOfTool(tool, input);
-  const unsaid = Object.entries(others ?? {}).filter(
-    ([, value]) => value !== named || named === undefined || !prompt.includes(named),
-  );
+  const [, named] = /^Allow [^:]+: (.*)\?$/s.exec(prompt) ?? [];
+  // The question names a path from the folder of the call.
+  const isNamed = (value: unknown): boolean =>
+    named !== undefined && (value === named || (where !== undefined && value === `${where}/${named}`));
+  const unsaid = Object.entries(others ?? {}).filter(([, value]) => !isNamed(value));
   return {
     kind,
     prompt,
