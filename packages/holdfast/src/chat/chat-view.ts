@@ -9,7 +9,8 @@ import type { TraceEvent } from "@holdfast/core";
 import { replyOf, subAgentCallOf } from "@holdfast/proto/view";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { plainLine, plainPiece } from "@holdfast/terminal/frame/plain-text";
-import { entryLines, type OpenCalls } from "@holdfast/terminal/view/work/entry-lines";
+import { entryLines } from "@holdfast/terminal/view/work/entry-lines";
+import { OpenCalls } from "@holdfast/terminal/view/work/shown-path";
 import { eventLine, isFailedHook, isMessageReceipt } from "@holdfast/terminal/view/event-line";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
 import { EVENTS_WITH_LINES } from "@holdfast/terminal/view/work/past-work";
@@ -22,7 +23,7 @@ export class ChatView {
   readonly #terminal: ChatTerminal;
   readonly #sessionId: string;
   readonly #streams: boolean;
-  readonly #open: OpenCalls = new Map();
+  readonly #open = new OpenCalls();
   readonly #status: WorkStatus;
   readonly #shownText = new ShownText();
   /** The attempt whose text is on the screen. */

@@ -82,6 +82,12 @@ test("the question about an edit shows its lines once, and the arguments that th
     "  + 2\\u{200b}",
   ]);
   expect(lines("Write", { file_path: "a.ts", content: "x\n" }, true)).toEqual(["Allow Write: a.ts?"]);
+  const details = { tool: "Write", input: { file_path: "/w/src/a.ts", content: "x" }, folder: "/w" };
+  expect(askedLines(viewQuestion({ prompt: "Allow Write: src/a.ts?", details }, "approval"))).toEqual([
+    "Allow Write: src/a.ts?",
+    "  + x",
+    "in /w",
+  ]);
   // A patch, and an edit among several with an argument of its own, say more than their lines.
   const edits = [{ old_string: "1", new_string: "2", replace_all: true }];
   expect(lines("MultiEdit", { file_path: "a.ts", edits }).join("\n")).toContain('"replace_all":true');

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { CUT_OFF, CUT_OFF_RESULT, SESSION_CANCELLED } from "@holdfast/proto/view";
 import type { Look } from "../../frame/command.ts";
 import { ASCII } from "../../frame/terminal.ts";
-import { entryLines, requestLine, type OpenCalls } from "./entry-lines.ts";
+import { callText, entryLines, requestLine } from "./entry-lines.ts";
+import { OpenCalls } from "./shown-path.ts";
 
 const same = (text: string): string => text;
 const LOOK: Look = {
@@ -13,7 +14,7 @@ const LOOK: Look = {
 
 /** The lines of a call and of its result. */
 function shown(name: string, input: unknown, text: string, isError = false): readonly string[] {
-  const open: OpenCalls = new Map();
+  const open = new OpenCalls();
   const call = { text: "", toolCalls: [{ id: "c", name, input }] };
   const lines = entryLines("assistant", call, open, LOOK);
   expect(open.size).toBe(1);
@@ -98,11 +99,11 @@ describe("the call of an edit", () => {
 
 test("texts and calls of a sub-agent of a program are marked as its own", () => {
   const content = { text: "Looking.", toolCalls: [], parentCallId: "p" };
-  expect(entryLines("assistant", content, new Map(), LOOK)).toEqual(["sub-agent: Looking."]);
+  expect(entryLines("assistant", content, new OpenCalls(), LOOK)).toEqual(["sub-agent: Looking."]);
 });
 
 test("each result of several calls at once says which is its own", () => {
-  const open: OpenCalls = new Map();
+  const open = new OpenCalls();
   const toolCalls = ["one", "two"].map((name) => ({ id: name, name: "Bash", input: { command: name } }));
   expect(entryLines("assistant", { text: "", toolCalls }, open, LOOK)).toEqual(["> Run one", "> Run two"]);
   const result = (toolCallId: string) => entryLines("tool", { toolCallId, text: "done" }, open, LOOK);
@@ -115,7 +116,7 @@ test("the end of a long command is shown", () => {
   const [line] = entryLines(
     "assistant",
     { text: "", toolCalls: [{ id: "c", name: "shell", input: { command } }] },
-    new Map(),
+    new OpenCalls(),
     LOOK,
   );
   expect(line).toMatch(/rm -rf \/srv\/app$/);
@@ -128,14 +129,14 @@ test("a plan is its steps", () => {
       { text: "Edit", status: "pending" },
     ],
   };
-  expect(entryLines("plan", content, new Map(), LOOK)).toEqual(["  [x] Read", "  [ ] Edit"]);
+  expect(entryLines("plan", content, new OpenCalls(), LOOK)).toEqual(["  [x] Read", "  [ ] Edit"]);
 });
 
 test.each([null, "text", 7, {}, { text: 7, toolCalls: "x" }, { toolCalls: [null] }])(
   "an entry of an unknown form is no error: %j",
   (content) => {
     for (const role of ["assistant", "tool", "user", "plan", "thinking", "x"])
-      expect(Array.isArray(entryLines(role, content, new Map(), LOOK))).toBe(true);
+      expect(Array.isArray(entryLines(role, content, new OpenCalls(), LOOK))).toBe(true);
   },
 );
 
@@ -183,4 +184,20 @@ test("a text of the adapter for the agent is not shown as a request of the user"
     `  told the agent: ${CUT_OFF} The request was: go`,
   );
   expect(requestLine(`${SESSION_CANCELLED})`, LOOK)).toBe("  (The session was cancelled.)");
+});
+
+test("a path begins at the folder of its session, and a long one keeps its file", () => {
+  const open = new OpenCalls();
+  open.event({ seq: 1, type: "schedule_task", input: { intent: { folder: "/home/me/shop" } } });
+  const lines = (name: string, input: object): readonly string[] =>
+    entryLines("assistant", { text: "", toolCalls: [{ id: "c", name, input }] }, open, LOOK);
+  expect(lines("Read", { file_path: "/home/me/shop/src/app.ts" })).toEqual(["> Read src/app.ts"]);
+  expect(lines("Read", { file_path: "/home/me/shopping.ts" })).toEqual(["> Read /home/me/shopping.ts"]);
+  // A command is what runs.
+  expect(lines("Bash", { command: "/home/me/shop/run" })).toEqual(["> Run /home/me/shop/run"]);
+  const long = `/usr/lib/${"very-long-name/".repeat(6)}end/file.ts`;
+  expect(lines("Read", { file_path: long })).toEqual([
+    "> Read .../very-long-name/very-long-name/very-long-name/end/file.ts",
+  ]);
+  expect(callText({ verb: "Read", subject: long }, 200, "...")).toBe("Read .../very-long-name/end/file.ts");
 });

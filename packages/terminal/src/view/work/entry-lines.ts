@@ -22,16 +22,16 @@ import type { Look } from "../../frame/command.ts";
 import { count, plainLine } from "../../frame/plain-text.ts";
 import { questionLine } from "../describe-session.ts";
 import { entryText } from "../event-line.ts";
+import { cutPath, inFolder, isPath, type OpenCalls } from "./shown-path.ts";
 
 const LINE_CHARS = 200;
 const COMMAND_CHARS = 1_000;
+/** A path beside other things in one line. */
+const PATH_CHARS = 32;
 /** The call of a result among others. */
 const CALL_CHARS = 40;
 
 const REQUEST_CHARS = 500;
-
-/** The calls of tools of a conversation that have no result yet, by their ids. */
-export type OpenCalls = Map<string, CallView>;
 
 /** @param open the calls without a result, which the entry adds to and takes from. */
 export function entryLines(role: string, content: unknown, open: OpenCalls, look: Look): readonly string[] {
@@ -70,8 +70,11 @@ const DELIVERED = {
 } as const;
 
 /** A call in one line without colours. */
-export function callText({ verb, subject }: CallView, charsMax: number): string {
-  return questionLine(subject === "" ? verb : `${verb} ${subject}`, charsMax);
+export function callText(call: CallView, charsMax: number, cutMark: string): string {
+  const { verb, subject } = call;
+  if (subject === "") return questionLine(verb, charsMax);
+  const shown = isPath(call) ? cutPath(subject, PATH_CHARS, cutMark) : subject;
+  return questionLine(`${verb} ${shown}`, charsMax);
 }
 
 function callLines(
@@ -81,14 +84,15 @@ function callLines(
   look: Look,
 ): readonly string[] {
   const { paint, symbols } = look;
-  const view = viewCall(name, input);
+  const view = inFolder(viewCall(name, input), open.folder);
   if (id !== undefined) open.set(id, view);
   const { change = [], steps = [] } = view;
   const marks = change.length === 0 ? "" : `  ${changeMarks(change, look)}`;
   const head = `${by}${paint.dim(symbols.begin)} ${paint.bold(line(view.verb, look))}`;
   // The end of a command may be the part that matters.
   const subjectChars = view.verb === "Run" ? COMMAND_CHARS : widthOf(look);
-  const subject = view.subject === "" ? "" : ` ${questionLine(view.subject, subjectChars)}`;
+  const path = isPath(view) ? cutPath(view.subject, subjectChars, symbols.cut) : view.subject;
+  const subject = view.subject === "" ? "" : ` ${questionLine(path, subjectChars)}`;
   return [
     `${head}${subject}${marks}`,
     ...changeLines(change, look),
@@ -128,7 +132,8 @@ function resultLines(content: unknown, open: OpenCalls, by: string, look: Look):
   const { callId } = resultOf(content);
   const call = open.get(callId);
   // With several calls at once a result says which is its own.
-  const of = call === undefined || open.size === 1 ? "" : paint.dim(`${callText(call, CALL_CHARS)}: `);
+  const of =
+    call === undefined || open.size === 1 ? "" : paint.dim(`${callText(call, CALL_CHARS, symbols.cut)}: `);
   open.delete(callId);
   const viewed = viewResult(call, content);
   // A command may have written colours.

@@ -35,7 +35,8 @@ import {
 import { entryText, eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
 import type { JournalEvent } from "../journal-events.ts";
 import { plain, plainLine, plainPiece, quoted } from "../../frame/plain-text.ts";
-import { entryLines, requestLine, type OpenCalls } from "./entry-lines.ts";
+import { entryLines, requestLine } from "./entry-lines.ts";
+import { OpenCalls } from "./shown-path.ts";
 import { howToAnswer } from "../typed-answer.ts";
 import { ShownText } from "./shown-text.ts";
 import { WorkStatus } from "./work-status.ts";
@@ -100,7 +101,7 @@ class TextView implements LiveView {
   readonly #io: Io;
   readonly #sessionId: string;
   readonly #options: LiveViewOptions;
-  readonly #open: OpenCalls = new Map();
+  readonly #open = new OpenCalls();
   readonly #status: WorkStatus;
   /** Whether the session is the conversation of a model or a program. Its first entry says so where its agent does not. */
   #isConversation: boolean | undefined;

@@ -8,7 +8,8 @@ import { plain, plainLine } from "../../frame/plain-text.ts";
 import { isConversation, questionLine } from "../describe-session.ts";
 import { eventLine, isFailedHook, isMessageReceipt } from "../event-line.ts";
 import type { JournalEvent, Past } from "../journal-events.ts";
-import { callText, entryLines, requestLine, type OpenCalls } from "./entry-lines.ts";
+import { callText, entryLines, requestLine } from "./entry-lines.ts";
+import { OpenCalls } from "./shown-path.ts";
 
 /** The events of a conversation that have a line of their own beside its entries. */
 export const EVENTS_WITH_LINES: ReadonlySet<string> = new Set([
@@ -27,7 +28,7 @@ const CALL_CHARS = 200;
 export class PastWork implements Past {
   readonly #sessionId: string;
   readonly #look: Look;
-  readonly #open: OpenCalls = new Map();
+  readonly #open = new OpenCalls();
   /** The steps that run, by their numbers. */
   readonly #running = new Map<number, string>();
   /** Where in the journal it begins. */
@@ -56,7 +57,7 @@ export class PastWork implements Past {
   /** The call or the steps that run; empty where the journal does not say. */
   get doing(): string {
     const call = [...this.#open.values()].at(-1);
-    if (call !== undefined) return callText(call, CALL_CHARS);
+    if (call !== undefined) return callText(call, CALL_CHARS, this.#look.symbols.cut);
     if (this.#running.size === 0) return "";
     if (this.#isConversation) return "thinking";
     return plainLine([...this.#running.values()].join(", "), CALL_CHARS);
@@ -64,6 +65,7 @@ export class PastWork implements Past {
 
   event(event: JournalEvent): void {
     const { type, id, task = -1, kind = "" } = event;
+    this.#open.event(event);
     if (type === "append_entry") this.#isConversation = true;
     if (type === "schedule_task" && id !== undefined) this.#running.set(id, kind);
     if (type === "task_completed" || type === "task_failed" || type === "outcome_kept")

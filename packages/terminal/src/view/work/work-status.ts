@@ -15,7 +15,8 @@ import {
 import type { Look } from "../../frame/command.ts";
 import { cutTo, duration, plainLine } from "../../frame/plain-text.ts";
 import { amountText } from "../budget-text.ts";
-import { callText, type OpenCalls } from "./entry-lines.ts";
+import { callText } from "./entry-lines.ts";
+import type { OpenCalls } from "./shown-path.ts";
 import type { JournalEvent } from "../journal-events.ts";
 
 const FRAMES = { unicode: ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"], ascii: ["|", "/", "-", "\\"] };
@@ -47,6 +48,7 @@ export class WorkStatus {
 
   event(event: JournalEvent): void {
     this.#progress.event(event);
+    this.#open.event(event);
     const { type, taskId } = event;
     if (type !== "task_completed" && type !== "task_failed" && type !== "outcome_kept") return;
     this.#reported.delete(taskId ?? "");
@@ -88,7 +90,7 @@ export class WorkStatus {
 
   #what(isConversation: boolean): string {
     const call = [...this.#open.values()].at(-1);
-    if (call !== undefined) return callText(call, CALL_CHARS);
+    if (call !== undefined) return callText(call, CALL_CHARS, this.#look.symbols.cut);
     if (isConversation) return THINKING;
     return stepsText(this.#progress.steps.map((name) => plainLine(name, NAME_CHARS)));
   }
