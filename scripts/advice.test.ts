@@ -145,6 +145,7 @@ const CARRIED_OUT: Readonly<Record<string, string>> = {
   "skill show": "behaviour/skills",
   "token create": "behaviour/coordinator",
   "token create --kind": "behaviour/coordinator",
+  top: "behaviour/background",
   trace: "behaviour/tracing",
   ui: "behaviour/local-stack",
   "ui --db": "behaviour/local-stack",
