@@ -199,5 +199,7 @@ test("a path begins at the folder of its session, and a long one keeps its file"
   expect(lines("Read", { file_path: long })).toEqual([
     "> Read .../very-long-name/very-long-name/very-long-name/end/file.ts",
   ]);
-  expect(callText({ verb: "Read", subject: long }, 200, "...")).toBe("Read .../very-long-name/end/file.ts");
+  expect(callText({ verb: "Read", subject: long, isPath: true }, 200, "...")).toBe(
+    "Read .../very-long-name/end/file.ts",
+  );
 });

@@ -22,7 +22,7 @@ import type { Look } from "../../frame/command.ts";
 import { count, plainLine } from "../../frame/plain-text.ts";
 import { questionLine } from "../describe-session.ts";
 import { entryText } from "../event-line.ts";
-import { cutPath, inFolder, isPath, type OpenCalls } from "./shown-path.ts";
+import { cutPath, type OpenCalls } from "./shown-path.ts";
 
 const LINE_CHARS = 200;
 const COMMAND_CHARS = 1_000;
@@ -73,7 +73,7 @@ const DELIVERED = {
 export function callText(call: CallView, charsMax: number, cutMark: string): string {
   const { verb, subject } = call;
   if (subject === "") return questionLine(verb, charsMax);
-  const shown = isPath(call) ? cutPath(subject, PATH_CHARS, cutMark) : subject;
+  const shown = call.isPath === true ? cutPath(subject, PATH_CHARS, cutMark) : subject;
   return questionLine(`${verb} ${shown}`, charsMax);
 }
 
@@ -84,14 +84,14 @@ function callLines(
   look: Look,
 ): readonly string[] {
   const { paint, symbols } = look;
-  const view = inFolder(viewCall(name, input), open.folder);
+  const view = viewCall(name, input, open.folder);
   if (id !== undefined) open.set(id, view);
   const { change = [], steps = [] } = view;
   const marks = change.length === 0 ? "" : `  ${changeMarks(change, look)}`;
   const head = `${by}${paint.dim(symbols.begin)} ${paint.bold(line(view.verb, look))}`;
   // The end of a command may be the part that matters.
   const subjectChars = view.verb === "Run" ? COMMAND_CHARS : widthOf(look);
-  const path = isPath(view) ? cutPath(view.subject, subjectChars, symbols.cut) : view.subject;
+  const path = view.isPath === true ? cutPath(view.subject, subjectChars, symbols.cut) : view.subject;
   const subject = view.subject === "" ? "" : ` ${questionLine(path, subjectChars)}`;
   return [
     `${head}${subject}${marks}`,

@@ -1,5 +1,5 @@
-// `OpenCalls`, `inFolder`, `cutPath`: the paths in the calls of a conversation, as short as a person reads them. A path
-// below the folder of its session begins there, and one that is too long keeps its end, which names the file.
+// `OpenCalls`, `cutPath`: the calls of a conversation with the folder at which their paths begin, and a path that is
+// too long for its line. It keeps its end, which names the file.
 
 import type { CallView } from "@holdfast/proto/view";
 import { cutTo } from "../../frame/plain-text.ts";
@@ -16,18 +16,6 @@ export class OpenCalls extends Map<string, CallView> {
     const { intent } = (input ?? {}) as { readonly intent?: { readonly folder?: unknown } };
     if (typeof intent?.folder === "string") this.folder = intent.folder;
   }
-}
-
-/** Whether the subject of a call is a path and nothing else. A command is shown as it is. */
-export function isPath({ verb, subject }: CallView): boolean {
-  return verb !== "Run" && /^(\/|\.{0,2}\/|[\w.@-]+\/)\S*$/.test(subject);
-}
-
-/** The call with its path from the folder of the session. */
-export function inFolder(call: CallView, folder: string | undefined): CallView {
-  const { subject } = call;
-  const isBelow = folder !== undefined && folder !== "/" && subject.startsWith(`${folder}/`);
-  return isBelow && isPath(call) ? { ...call, subject: subject.slice(folder.length + 1) } : call;
 }
 
 /** A path cut in front of the last names that fit. */
