@@ -14,8 +14,9 @@
 //     outcome was committed. If an attempt is abandoned before its start request was answered, the request is
 //     sent again before the cancel. Only an attempt that certainly exists cannot be created by a late
 //     request.
-//   - A process that withdraws an attempt cancels its session and then removes it, and may die in between. The
-//     next process of the asking session takes such an attempt as removed.
+//   - A process that has the handler itself withdraws an attempt which its predecessor has queued. It cancels
+//     the attempt's session and then removes it, and may die in between. The next process of the asking
+//     session takes such an attempt as removed.
 //   - A session that keeps no journal starts over with the same task ids. An attempt with the same request is
 //     found again. An attempt that an earlier life started with another request is cancelled and removed.
 //
