@@ -232,6 +232,18 @@ async function killed(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   process.kill(-child.pid!, "SIGKILL");
   await once(child, "exit");
+  // Those it has started may still hold their port for a moment.
+  await expect.poll(() => hasEnded(-child.pid!), { timeout: 60_000 }).toBe(true);
+}
+
+/** @param group the negated id of a process group. */
+function hasEnded(group: number): boolean {
+  try {
+    process.kill(group, 0);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** The registry that npm uses on this machine. */
