@@ -5,7 +5,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -85,6 +85,7 @@ function lineOf(
 /** Runs a program of Node in a terminal, in a new project, until it has read all files. */
 function turnsOf({ folder }: Bench, turns: number, args: readonly string[]): Promise<Turns> {
   return withFolder(folder, async (project) => {
+    mkdirSync(join(project, ".holdfast")); // A project of its own, and no folder of this checkout.
     writeFileSync(join(project, "reader.md"), AGENT);
     for (let turn = 0; turn < turns; turn++)
       writeFileSync(join(project, `${turn}.txt`), `part ${turn}\n${LINES}`);
