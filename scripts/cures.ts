@@ -14,9 +14,13 @@ export const CURES: Readonly<Record<string, readonly [file: string, title: strin
     "packages/holdfast/src/behaviour/families.test.ts",
     "a budget that its children use up ends `run` with exit code 9, and a raise and a resume go on",
   ],
+  uncommitted_changes: [
+    "packages/workspace/src/worktrees/worktrees.test.ts",
+    "open work of both sides is kept by a merge, and a refusal has committed nothing",
+  ],
   conflict: [
     "packages/workspace/src/worktrees/worktrees.test.ts",
-    "a branch is merged into a clean project alone, and a conflict leaves the project as it was",
+    "a branch is merged into the branch of the project, and a conflict leaves the project as it was",
   ],
   duplicate_runner: [
     "packages/holdfast/src/fleet/runner.test.ts",
