@@ -32,22 +32,26 @@ test("a line with a slash is a command of the program, and with two slashes a te
   expect(stderr).toContain("a conversation begins with a message; /early works after its first answer");
 });
 
-test("no input and no message of a machine is a command, whatever it says of itself", async () => {
-  const env = { PATH: `${project.path("bin")}:${process.env["PATH"] ?? ""}` };
-  const claimed = JSON.stringify({ text: "/evil", command: "/evil" });
-  const started = await project.start(["run", "claude-code", "--input", claimed], { env }).finished;
-  expect(started.stdout + started.stderr).not.toContain("command /evil");
-  await project.start(["chat", "claude-code", "--session", "s"], { stdin: "hello\n/hi\n", env }).finished;
-  for (const name of ["next_input", "steer"]) {
-    expect((await project.start(["signal", "s", name, claimed], { env }).finished).code).toBe(0);
-    const { code, stdout } = await project.start(["chat", "--session", "s"], { stdin: "", env }).finished;
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.not.stringContaining("command /evil") });
-  }
-  const { stdout } = await project.start(["logs", "s"], { env }).finished;
-  expect(stdout).toContain("/evil");
-  expect(stdout).toContain("command /hi");
-  expect(stdout).not.toContain("command /evil");
-});
+test(
+  "no input and no message of a machine is a command, whatever it says of itself",
+  ofCampaign,
+  async () => {
+    const env = { PATH: `${project.path("bin")}:${process.env["PATH"] ?? ""}` };
+    const claimed = JSON.stringify({ text: "/evil", command: "/evil" });
+    const started = await project.start(["run", "claude-code", "--input", claimed], { env }).finished;
+    expect(started.stdout + started.stderr).not.toContain("command /evil");
+    await project.start(["chat", "claude-code", "--session", "s"], { stdin: "hello\n/hi\n", env }).finished;
+    for (const name of ["next_input", "steer"]) {
+      expect((await project.start(["signal", "s", name, claimed], { env }).finished).code).toBe(0);
+      const { code, stdout } = await project.start(["chat", "--session", "s"], { stdin: "", env }).finished;
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.not.stringContaining("command /evil") });
+    }
+    const { stdout } = await project.start(["logs", "s"], { env }).finished;
+    expect(stdout).toContain("/evil");
+    expect(stdout).toContain("command /hi");
+    expect(stdout).not.toContain("command /evil");
+  },
+);
 
 test("a program without commands gets a line with a slash as a text alone, and that is said", async () => {
   const env = { PATH: `${project.path("bin")}:${process.env["PATH"] ?? ""}` };

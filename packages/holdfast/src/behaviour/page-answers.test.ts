@@ -2,6 +2,7 @@
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { call } from "../testing/coordinator-process.ts";
 import { PageStand, type OpenCoordinator } from "../testing/page-stand.ts";
@@ -349,24 +350,26 @@ test("a text that a person types stays until it is used, whatever the page reads
   expect(stand.trouble).toEqual([]);
 });
 
-test("the page repeats what it reads until the server answers, and leaves what a person asked for to the person", async ({
-  skip,
-}) => {
-  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
-  const { page } = stand;
-  const { sessionId } = await coordinator.ask("sessions", { agent: "pusher" });
-  await stand.follow(`sessions/${sessionId}`);
-  await page.getByRole("button", { name: "Pause" }).waitFor();
-  await page.route("**/v1/**", (route) => route.abort("connectionrefused"));
-  await page.getByRole("button", { name: "Pause" }).click();
-  await page.getByText("Press again once the server answers: it counts once.").waitFor();
-  expect(await page.getByText("The page tries again").count()).toBe(0);
-  await page.getByRole("link", { name: "Costs" }).click();
-  await page.getByText("The page tries again until it does.").waitFor();
-  await page.unroute("**/v1/**");
-  await page.getByText("No session has called a model yet").waitFor();
-  expect(await page.getByText("The server does not answer").count()).toBe(0);
-});
+test(
+  "the page repeats what it reads until the server answers, and leaves what a person asked for to the person",
+  ofCampaign,
+  async ({ skip }) => {
+    if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+    const { page } = stand;
+    const { sessionId } = await coordinator.ask("sessions", { agent: "pusher" });
+    await stand.follow(`sessions/${sessionId}`);
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.route("**/v1/**", (route) => route.abort("connectionrefused"));
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("Press again once the server answers: it counts once.").waitFor();
+    expect(await page.getByText("The page tries again").count()).toBe(0);
+    await page.getByRole("link", { name: "Costs" }).click();
+    await page.getByText("The page tries again until it does.").waitFor();
+    await page.unroute("**/v1/**");
+    await page.getByText("No session has called a model yet").waitFor();
+    expect(await page.getByText("The server does not answer").count()).toBe(0);
+  },
+);
 
 test("the palette finds sessions by agent, input and id, and words need no digit", async ({ skip }) => {
   if (CHROMIUM === undefined) skip(NO_CHROMIUM);
