@@ -40,18 +40,14 @@ const VERBS: readonly (readonly [verb: string, names: RegExp])[] = [
   ["Ask", /^(ask_user|askuserquestion)$/],
 ];
 
+const PATH_ARGUMENTS = ["path", "file_path", "filePath", "absolute_path", "paths", "filename"] as const;
 /** The arguments that say what a call is about, the most telling first. */
 const SUBJECTS = [
   "command",
   "cmd",
   "pattern",
   "query",
-  "path",
-  "file_path",
-  "filePath",
-  "absolute_path",
-  "paths",
-  "filename",
+  ...PATH_ARGUMENTS,
   "url",
   "description",
   "prompt",
@@ -59,14 +55,7 @@ const SUBJECTS = [
   "name",
   "skill",
 ] as const;
-const PATHS: ReadonlySet<string> = new Set([
-  "path",
-  "file_path",
-  "filePath",
-  "absolute_path",
-  "paths",
-  "filename",
-]);
+const PATHS: ReadonlySet<string> = new Set(PATH_ARGUMENTS);
 
 /** The work whose content is shown beside its call: the steps of a plan, or the question of a proposal. */
 const SHOWN_APART: ReadonlySet<string> = new Set(["Plan", "Propose a plan"]);
