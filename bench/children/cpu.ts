@@ -5,13 +5,14 @@
 // measured.
 
 import { mkdtemp, writeFile } from "node:fs/promises";
+import { Session } from "node:inspector/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type * as Agents from "@holdfast/agents";
 import type * as Runtime from "@holdfast/runtime";
 import type * as Sqlite from "@holdfast/storage/sqlite";
-import type { CpuSide } from "../cpu/compare.ts";
+import type { CpuOrder, CpuSide } from "../cpu/compare.ts";
 import { assertDone, cpuMicros, eachOf } from "../measure.ts";
 import { notifyParent, optionsOf } from "./parent.ts";
 
@@ -35,12 +36,26 @@ const folder = await mkdtemp(join(side.folder, "side-"));
 const storage = await openSqliteStorage({ path: join(folder, "bench.db") });
 const chunk = await chunkOf(side.workload);
 
-process.on("message", () => {
-  void measure().then((measured) => notifyParent("ran", measured));
+const profiler = new Session();
+profiler.connect();
+process.on("message", ({ profile }: CpuOrder) => {
+  void (profile === "stop" ? stopProfile() : run(profile === "start"));
 });
 // A parent that was killed asks for nothing any more.
 process.once("disconnect", () => process.exit());
 notifyParent("ready", {});
+
+async function run(isProfiled: boolean): Promise<void> {
+  if (isProfiled) {
+    await profiler.post("Profiler.enable");
+    await profiler.post("Profiler.start");
+  }
+  notifyParent("ran", await measure());
+}
+
+async function stopProfile(): Promise<void> {
+  notifyParent("profiled", await profiler.post("Profiler.stop"));
+}
 
 async function measure(): Promise<{ readonly cpuMicros: number; readonly operations: number }> {
   const work = await chunk();

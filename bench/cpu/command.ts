@@ -14,6 +14,7 @@ import {
   type Length,
   type Trees,
 } from "./compare.ts";
+import { measureShares, type Shares } from "./shares.ts";
 import { judgeAll, LIMIT, LONG, SHORT, type Verdict } from "./guard.ts";
 
 /** The exit code of a measurement that is impossible here, such as in a shallow clone. */
@@ -33,6 +34,7 @@ the sources of commit ${BASELINE.slice(0, 12)}: µs per step, round or turn, and
                     in ${SHORT.pairs} pairs and then twice in ${LONG.pairs}. Where the history is missing it says so and
                     exits with ${EXIT_SKIPPED}
   --self N          the short form N times with the baseline on both sides; fails when one of them fails
+  --shares          where the time of this checkout goes: SQLite, garbage, Node, each of our packages
   --planted PERCENT with a slowdown on our side; with --self it fails when one of them does not fail
 
 Example: npm run bench -- cpu W3 --base HEAD~1
@@ -42,6 +44,7 @@ Example: npm run bench -- cpu W3 --base HEAD~1
 export async function runCpu(args: readonly string[]): Promise<number> {
   const options = readCpuOptions(args);
   if (options.isHelp) return print(CPU_USAGE, 0);
+  if (options.isShares) return showShares(options);
   let base: string;
   try {
     base = treeOf(options.base);
@@ -75,6 +78,20 @@ function hasAgentFiles(tree: string): boolean {
   return rooms.some((room) => existsSync(join(tree, "packages", "agents", "src", room)));
 }
 
+async function showShares({ workloads, isJson }: CpuOptions): Promise<0> {
+  for (const workload of workloads) {
+    const measured = await measureShares(workload, ROOT);
+    if (isJson) print(`${JSON.stringify(measured)}\n`, 0);
+    else
+      print(`${workload}: ${measured.micros.toFixed(1)} µs\n${measured.shares.map(shareLine).join("")}`, 0);
+  }
+  return 0;
+}
+
+function shareLine({ owner, part }: Shares["shares"][number]): string {
+  return `  ${(100 * part).toFixed(1).padStart(5)} %  ${owner}\n`;
+}
+
 interface CpuOptions {
   readonly workloads: readonly CpuWorkload[];
   readonly base: string;
@@ -82,6 +99,7 @@ interface CpuOptions {
   readonly selfRuns: number;
   readonly plantedPercent: number;
   readonly isCheck: boolean;
+  readonly isShares: boolean;
   readonly isJson: boolean;
   readonly isHelp: boolean;
 }
@@ -104,6 +122,7 @@ export function readCpuOptions(args: readonly string[]): CpuOptions {
     selfRuns: readNumber("self", values.self, 0),
     plantedPercent: readNumber("planted", values.planted, 0),
     isCheck: values.check,
+    isShares: values.shares,
     isJson: values.json,
     isHelp: values.help,
   };
@@ -120,6 +139,7 @@ function parse(args: readonly string[]) {
         self: { type: "string", default: "0" },
         planted: { type: "string", default: "0" },
         check: { type: "boolean", default: false },
+        shares: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
         help: { type: "boolean", short: "h", default: false },
       },

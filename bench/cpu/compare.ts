@@ -19,6 +19,11 @@ export interface CpuSide {
   readonly plantedPercent: number;
 }
 
+/** What the process is to do: a chunk, or to end its profile. */
+export interface CpuOrder {
+  readonly profile?: "start" | "stop";
+}
+
 export interface Trees {
   readonly base: string;
   readonly ours: string;
@@ -46,7 +51,7 @@ export interface Comparison {
   readonly baseMicros: number;
 }
 
-const WARM_CHUNKS = 4;
+export const WARM_CHUNKS = 4;
 
 /** A file system in memory where there is one. */
 const MEMORY = "/dev/shm";
@@ -79,9 +84,7 @@ function ratiosOf({ ours, base }: PairOfProcesses): readonly number[] {
 }
 
 async function runPair(workload: CpuWorkload, trees: Trees, chunks: number): Promise<PairOfProcesses> {
-  const folder = makeFolder();
-  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
-  process.once("exit", removeFolder); // also of a bench that is interrupted
+  const { folder, removeFolder } = inMemoryFolder();
   const start = (tree: string, plantedPercent: number): Child => {
     const side: CpuSide = { tree, workload, folder, plantedPercent };
     return startChild("cpu", side, [], { ...process.env, NODE_ENV: "production" });
@@ -101,9 +104,19 @@ async function runPair(workload: CpuWorkload, trees: Trees, chunks: number): Pro
     return micros;
   } finally {
     await Promise.all(Object.values(sides).map((side) => side.kill()));
-    process.off("exit", removeFolder);
     removeFolder();
   }
+}
+
+export function inMemoryFolder(): { readonly folder: string; readonly removeFolder: () => void } {
+  const folder = makeFolder();
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", remove); // also of a bench that is interrupted
+  const removeFolder = (): void => {
+    process.off("exit", remove);
+    remove();
+  };
+  return { folder, removeFolder };
 }
 
 function makeFolder(): string {
