@@ -19,7 +19,7 @@ export interface CpuSide {
   readonly plantedPercent: number;
 }
 
-/** What the process is to do: a chunk, or to end its profile. */
+/** The next thing that the process does: a chunk, or the end of its profile. */
 export interface CpuOrder {
   readonly profile?: "start" | "stop";
 }

@@ -1,5 +1,5 @@
-// parking: sessions parked one after the other with default options. How much memory the process holds while
-// it does.
+// parking: sessions parked one after the other, or 64 at a time, with default options. How much memory the
+// process holds while it does.
 //
 // The child is bundled first and runs as published code does, because reading TypeScript takes 40 MB of a
 // process. It has a heap of 512 MB and calls `limitProcessMemory`, as the command does. HOLDFAST_BENCH_PARKED
@@ -16,6 +16,8 @@ import type { Workload } from "../workload.ts";
 export interface ParkingOptions {
   readonly folder: string;
   readonly count: number;
+  /** How many starts are under way at once. */
+  readonly width: number;
 }
 
 /** Megabytes are 1,000,000 bytes. */
@@ -29,10 +31,11 @@ export interface ParkingReport {
 
 const CHILD = fileURLToPath(new URL("../children/parking.ts", import.meta.url));
 const GOAL_MB = 150;
+const WIDTHS = [64, 1]; // The main variant is the last.
 
 export const parking: Workload = {
   id: "parking",
-  title: "sessions parked one after the other: resident memory",
+  title: "sessions parked, resident memory",
   refuses: (storage) =>
     storage === "sqlite" ? undefined : "it is about sessions that leave memory for a file",
   async *run(bench) {
@@ -45,26 +48,32 @@ export const parking: Workload = {
     });
     await built.write({ file: join(folder, "child.mjs"), codeSplitting: false });
     await built.close();
-    const options: ParkingOptions = { folder, count };
-    const child = fork(join(folder, "child.mjs"), [JSON.stringify(options)], {
-      execArgv: ["--no-warnings", "--expose-gc", "--max-old-space-size=512"],
-    });
-    const ended = once(child, "exit");
-    const [message] = (await Promise.race([
-      once(child, "message"),
-      ended.then(([code]) => {
-        throw new Error(`the child that parks sessions ended with ${String(code)}`);
-      }),
-    ])) as [ParkingReport];
-    await ended;
-    yield toMeasured(count, message);
+    for (const width of WIDTHS) {
+      const options = { folder: join(folder, `${width}`), count, width };
+      yield toMeasured(options, await park(join(folder, "child.mjs"), options));
+    }
   },
 };
 
-function toMeasured(count: number, report: ParkingReport): Measured {
+async function park(program: string, options: ParkingOptions): Promise<ParkingReport> {
+  const child = fork(program, [JSON.stringify(options)], {
+    execArgv: ["--no-warnings", "--expose-gc", "--max-old-space-size=512"],
+  });
+  const ended = once(child, "exit");
+  const [report] = (await Promise.race([
+    once(child, "message"),
+    ended.then(([code]) => {
+      throw new Error(`the child that parks sessions ended with ${String(code)}`);
+    }),
+  ])) as [ParkingReport];
+  await ended;
+  return report;
+}
+
+function toMeasured({ count, width }: ParkingOptions, report: ParkingReport): Measured {
   const { rssMbMax, rssMbByTenth, reachableBytesEach, sessionsPerSecond } = report;
   return {
-    variant: `${count.toLocaleString("en-US")} sessions, one after the other`,
+    variant: `${count.toLocaleString("en-US")} sessions, ${width === 1 ? "one after the other" : `${width} at a time`}`,
     unit: "MB",
     value: rssMbMax,
     ...(count >= 100_000 ? { goal: `<= ${GOAL_MB} MB at every moment`, isGoalMet: rssMbMax <= GOAL_MB } : {}),
