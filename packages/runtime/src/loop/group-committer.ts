@@ -22,6 +22,7 @@ import {
   type AgentStorage,
   type Change,
   type ChangeResult,
+  ChurnMap,
   type Clock,
   eachName,
   HoldfastError,
@@ -48,6 +49,7 @@ interface Queued extends Submission {
 
 /** A group that was sent to storage, until it is answered. */
 interface Flight {
+  readonly number: number;
   readonly group: readonly Queued[];
   failures: number;
   /** The last error. */
@@ -71,7 +73,9 @@ export class GroupCommitter {
   #submitted = 0;
   /** The number of groups in flight. */
   #inFlight = 0;
-  readonly #flights = new Set<Flight>();
+  /** By number. */
+  readonly #flights = new ChurnMap<number, Flight>();
+  #sent = 0;
   #isHurried = false;
   #isGivenUp = false;
   #scheduled = false;
@@ -128,25 +132,26 @@ export class GroupCommitter {
 
   /** `revised` answers the change that replaces a change, or the same one. */
   revise(revised: (change: Change) => Change): void {
-    const groups = [...this.#flights].map(({ group }) => group);
+    const groups = [...this.#flights].map(([, { group }]) => group);
     for (const queued of [...groups.flat(), ...this.#free, ...this.#lines.waiting()])
       queued.change = revised(queued.change);
   }
 
   hurry(): void {
     this.#isHurried = true;
-    for (const flight of this.#flights) this.#expectSoon(flight);
+    for (const [, flight] of this.#flights) this.#expectSoon(flight);
   }
 
   #send(group: readonly Queued[]): void {
     const flight: Flight = {
+      number: this.#sent++,
       group,
       failures: 0,
       error: undefined,
       cancelRetry: () => {},
       cancelEnd: () => {},
     };
-    this.#flights.add(flight);
+    this.#flights.set(flight.number, flight);
     // A change that was not sent must not be sent late: another process may have resumed its session
     // meanwhile.
     if (this.#isGivenUp) return this.#giveUp(flight);
@@ -172,7 +177,7 @@ export class GroupCommitter {
         // mutant: lost-answer-given-up
         if (error.code !== "storage_unavailable" || delay === undefined)
           return this.#land(flight, ({ onError }) => onError(error));
-        if (!this.#flights.has(flight)) return;
+        if (!this.#flights.has(flight.number)) return;
         flight.error = error;
         // Its result is unknown, and every change is safe to repeat.
         flight.cancelRetry = this.#clock.setTimer(() => this.#try(flight), delay);
@@ -194,7 +199,7 @@ export class GroupCommitter {
 
   /** Answer the changes of a group. A late answer to a group that was given up is ignored. */
   #land(flight: Flight, answer: (submission: Submission, i: number) => void): void {
-    if (!this.#flights.delete(flight)) return;
+    if (!this.#flights.delete(flight.number)) return;
     const { group, cancelRetry, cancelEnd } = flight;
     cancelRetry();
     cancelEnd();

@@ -8,6 +8,8 @@
 //
 // It knows neither changes nor groups.
 
+import { ChurnMap } from "@holdfast/core";
+
 /** An item with its names, each of them once. */
 export interface Naming {
   readonly names: readonly string[];
@@ -32,7 +34,7 @@ interface Line<T> {
 }
 
 export class NameLines<T extends Naming> {
-  readonly #lines = new Map<string, Line<T>>();
+  readonly #lines = new ChurnMap<string, Line<T>>();
 
   /** Add an item and answer whether it is free. If not, it waits until `leave` returns it. */
   enter(item: T): boolean {
@@ -52,7 +54,7 @@ export class NameLines<T extends Naming> {
   /** The items that are not free. */
   waiting(): ReadonlySet<T> {
     const waiting = new Set<T>();
-    for (const { first } of this.#lines.values())
+    for (const [, { first }] of this.#lines)
       for (let place = first; place !== undefined; place = place.next) waiting.add(place.waiting.item);
     return waiting;
   }
