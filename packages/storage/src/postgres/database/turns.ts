@@ -4,9 +4,11 @@
 // The database would put them in some order as well. But a caller that calls twice without waiting expects
 // its own order.
 
+import { ChurnMap } from "@holdfast/core";
+
 export class Turns {
   /** The last call about each. */
-  readonly #last = new Map<string, Promise<unknown>>();
+  readonly #last = new ChurnMap<string, Promise<unknown>>();
 
   /** Run `work` once all earlier calls about any of these are over. */
   async take<T>(names: Iterable<string>, work: () => Promise<T>): Promise<T> {

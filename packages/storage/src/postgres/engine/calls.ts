@@ -1,11 +1,13 @@
 // `Calls`: the calls of one storage that are under way. Their errors name the storage and the call.
 
-import { UnavailableError } from "@holdfast/core";
+import { ChurnMap, UnavailableError } from "@holdfast/core";
 import { toStorageError } from "../database/pg-errors.ts";
 
 export class Calls {
   readonly #at: string;
-  readonly #open = new Set<Promise<unknown>>();
+  /** By number. */
+  readonly #open = new ChurnMap<number, Promise<unknown>>();
+  #begun = 0;
   #closing: Promise<void> | undefined;
 
   /** @param at the database, as errors name it. */
@@ -21,19 +23,20 @@ export class Calls {
       });
     }
     const call = work();
-    this.#open.add(call);
+    const number = this.#begun++;
+    this.#open.set(number, call);
     try {
       return await call;
     } catch (error) {
       throw toStorageError(error, this.#at, doing);
     } finally {
-      this.#open.delete(call);
+      this.#open.delete(number);
     }
   }
 
   /** Refuses further calls, and runs `work` once with the calls that are under way. */
   close(work: (open: readonly Promise<unknown>[]) => Promise<void>): Promise<void> {
-    this.#closing ??= work([...this.#open]);
+    this.#closing ??= work([...this.#open].map(([, call]) => call));
     return this.#closing;
   }
 }

@@ -164,7 +164,10 @@ export class Transactions {
         head.flight = undefined;
         const isOther = set.writes.removed.has(head) || set.writes.imported.has(head);
         if (!isWritten || isOther) this.#options.heads.forget(head);
-        else if (set.writes.changed.has(head)) head.version++;
+        else {
+          if (set.writes.changed.has(head)) head.version++;
+          this.#options.heads.settled(head);
+        }
       }
     }
     return isWritten;

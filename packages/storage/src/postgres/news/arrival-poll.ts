@@ -15,7 +15,15 @@
 //   arrival-poll-6. Followers of all sessions are notified when any transaction of the database server has
 //       ended since the last look. The notice names no session, and there may be one too many.
 
-import { type Arrival, type Followers, isActive, repeat, type Repetition, type Clock } from "@holdfast/core";
+import {
+  type Arrival,
+  ChurnMap,
+  type Clock,
+  type Followers,
+  isActive,
+  repeat,
+  type Repetition,
+} from "@holdfast/core";
 import type { Database, Statement } from "../database/database.ts";
 import type { Head, Heads } from "../tables/heads.ts";
 import type { Peers } from "../tables/peers.ts";
@@ -78,7 +86,7 @@ export interface ArrivalPollOptions {
 
 export class ArrivalPoll {
   readonly #options: ArrivalPollOptions;
-  readonly #watched = new Map<string, Watched>();
+  readonly #watched = new ChurnMap<string, Watched>();
   /** The last known versions of followed sessions that are not among the watched. */
   readonly #followed = new Map<string, Known>();
   #followedAt = -Infinity;

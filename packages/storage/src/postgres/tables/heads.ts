@@ -4,10 +4,20 @@
 //     of each head behind it (`write-statement.ts`). A head that is out of date thus costs a second try,
 //     never a wrong answer.
 //   - Content that no rule looks at (input, shared context) is not kept, as it may be large.
+//   - The head of a session that has ended is dropped, as such a session is seldom read again. A child's stays,
+//     because the end of its parent looks at all children.
 //   postgres-heads-3. While a transaction that changes or checks a head is under way, `flight` is set; nobody
 //       else may use it.
 
-import { type Amount, type Claim, PendingNames, type Session, type Wait } from "@holdfast/core";
+import {
+  type Amount,
+  ChurnMap,
+  type Claim,
+  isEnded,
+  PendingNames,
+  type Session,
+  type Wait,
+} from "@holdfast/core";
 
 export interface Head {
   readonly sessionId: string;
@@ -77,8 +87,10 @@ export class Pending {
 }
 
 export class Heads {
-  /** The least recently used first. */
-  readonly #heads = new Map<string, Head>();
+  /** Heads that were used since the last turnover. */
+  #recent = new ChurnMap<string, Head>();
+  /** All others. The next turnover drops them. */
+  #older = new ChurnMap<string, Head>();
   readonly #max: number;
 
   constructor(max: number) {
@@ -86,28 +98,42 @@ export class Heads {
   }
 
   get(sessionId: string): Head | undefined {
-    const head = this.#heads.get(sessionId);
-    if (head === undefined) return undefined;
-    this.#heads.delete(sessionId);
-    this.#heads.set(sessionId, head);
-    return head;
+    const recent = this.#recent.get(sessionId);
+    if (recent !== undefined) return recent;
+    const older = this.#older.get(sessionId);
+    if (older !== undefined) this.#keep(older);
+    return older;
   }
 
   /** Keep a head that was read or made, unless the cached head is newer or in use (postgres-heads-3). */
   put(head: Head): void {
-    const known = this.#heads.get(head.sessionId);
+    const known = this.get(head.sessionId);
     if (known !== undefined && (known.flight !== undefined || known.version > head.version)) return;
-    this.#heads.set(head.sessionId, head);
-    if (this.#heads.size <= this.#max) return;
-    for (const oldest of this.#heads.values()) {
-      if (oldest.flight === undefined) this.#heads.delete(oldest.sessionId);
-      break;
-    }
+    this.#keep(head);
+  }
+
+  /** The head is that of the database again. */
+  settled(head: Head): void {
+    if (isEnded(head.session.status) && head.session.parent === undefined) this.forget(head);
   }
 
   /** It is not what the database has. */
   forget(head: Head): void {
-    if (this.#heads.get(head.sessionId) === head) this.#heads.delete(head.sessionId);
+    const { sessionId } = head;
+    if ((this.#recent.get(sessionId) ?? this.#older.get(sessionId)) !== head) return;
+    this.#recent.delete(sessionId);
+    this.#older.delete(sessionId);
+  }
+
+  #keep(head: Head): void {
+    this.#older.delete(head.sessionId);
+    this.#recent.set(head.sessionId, head);
+    if (this.#recent.size <= this.#max / 2) return;
+    const dropped = this.#older;
+    this.#older = this.#recent;
+    this.#recent = new ChurnMap();
+    for (const [sessionId, unused] of dropped)
+      if (unused.flight !== undefined) this.#recent.set(sessionId, unused);
   }
 }
 
