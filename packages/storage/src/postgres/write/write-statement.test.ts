@@ -9,12 +9,12 @@ import { EmptiedSchema } from "../testing/emptied.ts";
 const AGENT = { name: "agent", version: "1" };
 const [A, B] = ["ses-a", "ses-b"] as const;
 
-function creating(sessionId: string): Change {
+function creating(sessionId: string, agent = AGENT): Change {
   const claimFor = { owner: "owner", leaseMs: Infinity };
   return {
     type: "create_session",
     sessionId,
-    agent: AGENT,
+    agent,
     input: "1",
     seed: 1,
     flags: 0,
@@ -47,4 +47,28 @@ test("a step of one session is a statement of plain values, and the steps of sev
   expect(alone[0]).not.toMatch(/unnest|FOR UPDATE|FROM ok/);
   const together = await written(step(A, a!, 1), step(B, b!, 0));
   expect(together).toEqual([expect.stringContaining("unnest($")]);
+});
+
+test("sessions that are created together, alike and different, are read as they were created", async () => {
+  const storage = await new EmptiedSchema().open({ notices: false });
+  onTestFinished(() => storage.close());
+  const other: Change = {
+    ...creating("ses-d", { name: "other", version: "2" }),
+    claimFor: undefined,
+  } as never;
+  await storage.commit([creating(A), creating(B)], 1);
+  await storage.commit([creating("ses-c"), other], 2);
+  for (const [sessionId, name, isDue] of [
+    [A, "agent", false],
+    [B, "agent", false],
+    ["ses-c", "agent", false],
+    ["ses-d", "other", true],
+  ] as const) {
+    const snapshot = await storage.load(sessionId);
+    expect(snapshot?.session).toMatchObject({ sessionId, agent: { name } });
+    const { sessionIds } = await storage.due({ now: 3, limit: 10 });
+    expect(sessionIds.includes(sessionId)).toBe(isDue);
+  }
+  const held = await storage.reader.sessions({ limit: 10, agent: "agent" });
+  expect(held.map(({ sessionId }) => sessionId).sort()).toEqual([A, B, "ses-c"]);
 });

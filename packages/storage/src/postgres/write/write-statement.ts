@@ -14,16 +14,13 @@
 //   - A row that was read and found missing is not locked. Writing it conflicts with the row of another
 //     process, and the conflict is an error of the statement as a whole.
 //   write-statement-3. A row is touched by one part only; what the parts do does not depend on their order.
-//   - Its text depends only on which parts it has, and whether each has one row. It is thus prepared once for
-//     each combination that occurs.
+//   - Its text depends only on which parts it has, and on the form of each. It is thus prepared once for each
+//     combination that occurs.
 //   write-statement-5. A group whose parts have one row each, such as a step of one session, is written with
-//       plain values. Other groups are written with an array for each column.
+//       plain values. Other groups are written with arrays (`statement-parts.ts`).
 //
 // It knows no rules; `working-set.ts` has computed the rows before.
 
-import { crc32 } from "node:zlib";
-import { binaryArray, type Element, type ElementType } from "../database/binary-arrays.ts";
-import type { Statement } from "../database/database.ts";
 import type { Head } from "../tables/heads.ts";
 import {
   checkpointMark,
@@ -37,12 +34,8 @@ import {
 import { auditChecksum, itemChecksum, type Item } from "../tables/items.ts";
 import { dueAtSql, dueColumn, isForEver } from "./due-column.ts";
 import type { Writes } from "./group-writes.ts";
+import { type Column, columnsOf, Parts, type WriteStatement } from "./statement-parts.ts";
 import type { WorkingSet } from "./working-set.ts";
-
-export interface WriteStatement {
-  readonly statement: Statement;
-  readonly values: readonly unknown[];
-}
 
 export interface WriteOptions {
   /** The items as they were read, by kind and key. */
@@ -79,88 +72,6 @@ export function writeStatement(set: WorkingSet, options: WriteOptions): WriteSta
   return parts.statement();
 }
 
-interface Part {
-  readonly name: string;
-  readonly text: string;
-  readonly columns: readonly Column[];
-}
-
-/** Common table expressions, and the columns they take as parameters. */
-class Parts {
-  readonly #parts: Part[] = [];
-  readonly #values: unknown[] = [];
-  readonly #conditions: string[] = [];
-  #mustMove: string | undefined;
-
-  /**
-   * @param text of an expression; `columns` are its parameters, each an array, put where it says `$COLUMNS`,
-   *   and `$OK` is whether rows may be
-   * touched.
-   */
-  add(name: string, text: string, columns: readonly Column[] = []): void {
-    this.#parts.push({ name, text, columns });
-  }
-
-  /** No part touches a row unless this part finds that many rows. It comes before all parts that touch rows. */
-  mustFind(name: string, rows: number): void {
-    this.#conditions.push(this.#counts(name, rows));
-  }
-
-  /** It fails unless this part touches so many rows. */
-  mustTouch(name: string, rows: number): void {
-    this.#mustMove = this.#counts(name, rows);
-  }
-
-  #counts(name: string, rows: number): string {
-    this.#values.push(rows);
-    return `(SELECT count(*) FROM ${name}) = $${this.#values.length}::int8`;
-  }
-
-  statement(): WriteStatement {
-    // Arrays take the server 6 µs a column, which was half of what a step costs: a group of one row each does
-    // without (write-statement-5).
-    const areRows = this.#parts.every(({ columns }) => columns.every(([, values]) => values.length === 1));
-    const values = [...this.#values];
-    const rendered = (columns: readonly Column[]): string => {
-      const params = columns.map(([type, column]) => {
-        values.push(areRows ? column[0] : binaryArray(type, column));
-        return `$${values.length}::${type}${areRows ? "" : "[]"}`;
-      });
-      return areRows ? `(VALUES (${params.join(", ")}))` : `unnest(${params.join(", ")})`;
-    };
-    const isFree = this.#conditions.length === 0;
-    const parts = this.#parts.map(({ name, text, columns }) => {
-      const from = columns.length === 0 ? "" : rendered(columns);
-      const filled = text
-        .replace("$COLUMNS", () => from)
-        .replace("$OK", isFree ? "true" : "(SELECT ok FROM ok)");
-      return `${name} AS ${filled}`;
-    });
-    // `ok` comes after the parts that it counts, and before the parts that read it.
-    if (!isFree)
-      parts.splice(
-        this.#conditions.length,
-        0,
-        `ok AS MATERIALIZED (SELECT ${this.#conditions.join(" AND ")} AS ok)`,
-      );
-    const answer = isFree ? "true" : "ok";
-    const isWhole = this.#mustMove === undefined ? "" : ` AND 1 / (${this.#mustMove})::int = 1`;
-    const all = parts.length === 0 ? "" : `WITH ${parts.join(",\n")}\n`;
-    const text = `${all}SELECT ${answer}${isWhole} AS ok${isFree ? "" : " FROM ok"}`;
-    return { statement: { name: `write_${crc32(text).toString(36)}`, text }, values };
-  }
-}
-
-type Column = readonly [type: ElementType, values: readonly Element[]];
-
-/** Columns of rows, in the order they are named. */
-function columnsOf<T>(
-  rows: readonly T[],
-  ...columns: readonly (readonly [type: ElementType, value: (row: T) => Element])[]
-): Column[] {
-  return columns.map(([type, value]) => [type, rows.map(value)]);
-}
-
 /** A session's key, in two columns. */
 const OF_HEAD = [
   ["int4", ({ head }: { readonly head: Head }) => head.lane],
@@ -185,11 +96,12 @@ function checkVersions(
   const heads = isCounted ? [] : [...consulted.values()];
   const found = items.flatMap(({ kind, key, item }) => (item === undefined ? [] : [{ kind, key, item }]));
   if (heads.length > 0) {
-    const columns: Column[] = [
-      ["int4", heads.map(({ lane }) => lane)],
-      ["text", heads.map(({ sessionId }) => sessionId)],
-      ["int8", heads.map(({ version }) => version)],
-    ];
+    const columns = columnsOf(
+      heads,
+      ["int4", ({ lane }) => lane],
+      ["text", ({ sessionId }) => sessionId],
+      ["int8", ({ version }) => version],
+    );
     parts.add(
       "held",
       `MATERIALIZED (SELECT t.session_id FROM $COLUMNS AS v (lane, session_id, version)
@@ -233,9 +145,9 @@ function insertSessions(parts: Parts, set: WorkingSet, { instance }: WriteOption
     ["text", ({ head }) => head.sessionId],
     ["int4", ({ head }) => head.lane],
     ["int8", ({ born }) => born],
-    ["text", ({ session }) => session.agent.name],
-    ["text", ({ session }) => session.placement?.owner ?? null],
-    ["text", ({ session }) => session.parent?.sessionId ?? null],
+    ["text", ({ session }) => session.agent.name, "alike"],
+    ["text", ({ session }) => session.placement?.owner ?? null, "alike"],
+    ["text", ({ session }) => session.parent?.sessionId ?? null, "alike"],
     ["text", ({ made }) => made.made],
     ["int8", ({ made }) => made.checksum],
   );
@@ -250,21 +162,21 @@ function insertSessions(parts: Parts, set: WorkingSet, { instance }: WriteOption
       rows,
       ...OF_HEAD,
       ["int8", ({ head }) => head.version],
-      ["text", ({ state }) => state.status],
-      ["int4", ({ state }) => state.ended],
-      ["text", ({ session }) => session.agent.name],
+      ["text", ({ state }) => state.status, "alike"],
+      ["int4", ({ state }) => state.ended, "alike"],
+      ["text", ({ session }) => session.agent.name, "alike"],
       ["text", ({ state }) => state.body],
       ["int8", ({ state }) => state.checksum],
-      ["float8", ({ state }) => state.readyAt],
-      ["float8", ({ head, state }) => dueColumn(state.readyAt, head)],
-      ["float8", ({ state }) => state.overdueAt],
-      ["text", ({ state }) => state.exhausted],
+      ["float8", ({ state }) => state.readyAt, "alike"],
+      ["float8", ({ head, state }) => dueColumn(state.readyAt, head), "alike"],
+      ["float8", ({ state }) => state.overdueAt, "alike"],
+      ["text", ({ state }) => state.exhausted, "alike"],
       ["int8", ({ head }) => head.claim.token],
-      ["text", ({ head }) => head.claim.owner ?? null],
-      ["float8", ({ head }) => head.claim.until],
-      ["float8", ({ leaseMs }) => leaseMs],
-      ["int4", ({ head }) => head.claim.losses],
-      ["text", ({ head, state }) => (isForEver(head) && state.ended === 0 ? instance : null)],
+      ["text", ({ head }) => head.claim.owner ?? null, "alike"],
+      ["float8", ({ head }) => head.claim.until, "alike"],
+      ["float8", ({ leaseMs }) => leaseMs, "alike"],
+      ["int4", ({ head }) => head.claim.losses, "alike"],
+      ["text", ({ head, state }) => (isForEver(head) && state.ended === 0 ? instance : null), "alike"],
       ["int8", ({ born }) => born],
     ),
   );
@@ -305,9 +217,9 @@ function updateStates(parts: Parts, set: WorkingSet, isCounted: boolean): void {
       ["int4", ({ state }) => state.ended],
       ["text", ({ state }) => state.body],
       ["int8", ({ state }) => state.checksum],
-      ["float8", ({ state }) => state.readyAt],
-      ["float8", ({ state }) => state.overdueAt],
-      ["text", ({ state }) => state.exhausted],
+      ["float8", ({ state }) => state.readyAt, "alike"],
+      ["float8", ({ state }) => state.overdueAt, "alike"],
+      ["text", ({ state }) => state.exhausted, "alike"],
       ["int4", ({ claim }) => claim],
     ),
   );
@@ -328,8 +240,8 @@ function insertJournal(parts: Parts, { journal, removed }: Writes): void {
       ...OF_HEAD,
       ["int8", seqOf],
       ["int4", ({ records }) => records.length],
-      ["float8", ({ committedAt }) => committedAt],
-      ["int4", ({ records }) => checkpointMark(records)],
+      ["float8", ({ committedAt }) => committedAt, "alike"],
+      ["int4", ({ records }) => checkpointMark(records), "alike"],
       ["text", ({ body }) => body],
       [
         "int8",
@@ -466,7 +378,7 @@ function writeItems(parts: Parts, { items }: Writes, { items: known }: WriteOpti
       rows,
       ...keys,
       ["int8", ({ item }) => item.version],
-      ["float8", ({ item }) => item.nextAt],
+      ["float8", ({ item }) => item.nextAt, "alike"],
       ["text", ({ item }) => item.body],
       ["int8", ({ kind, key, item }) => itemChecksum(kind, key, item)],
     );
