@@ -116,15 +116,15 @@ class AiSdkProvider implements ModelProvider {
         keys.push(key);
         return key;
       });
-      silence = new SilenceWatch(this.#timeouts);
-      return await this.#generate(model, request, observer, silence);
+      silence = new SilenceWatch(this.#timeouts, observer.signal);
+      return await this.#generate(model, request, observer.onText, silence);
     } catch (error) {
+      silence?.hangUp(); // The connection may still have output, which nobody reads.
       observer.signal.throwIfAborted();
       if (silence?.reason !== undefined) throw unavailable(this.#source(keys), silence.reason);
       throw modelError(error, this.#source(keys));
     } finally {
       silence?.end();
-      silence?.hangUp(); // The connection may still have output, which nobody reads.
     }
   }
 
@@ -137,7 +137,7 @@ class AiSdkProvider implements ModelProvider {
   async #generate(
     model: LanguageModelV4,
     request: ModelRequest,
-    { signal, onText }: ModelObserver,
+    onText: ModelObserver["onText"],
     silence: SilenceWatch,
   ): Promise<ModelReply> {
     const tools = request.tools.map(functionTool);
@@ -148,15 +148,15 @@ class AiSdkProvider implements ModelProvider {
       ]),
       ...(tools.length === 0 ? {} : { tools, toolChoice: { type: "auto" } }),
       maxOutputTokens: request.maxOutputTokens ?? MODEL_OUTPUT_TOKENS,
-      abortSignal: AbortSignal.any([signal, silence.signal]),
+      abortSignal: silence.signal,
       // Conversations are ours to keep.
       providerOptions: { openai: { store: false } },
     });
     const collected = new ReplyCollector(request, onText);
-    for await (const part of untilAborted(stream, signal, silence.signal)) {
+    await readParts(stream, silence.signal, (part) => {
       if (part.type !== "stream-start") silence.received(); // It is the SDK's own and says nothing about the server.
       collected.add(part);
-    }
+    });
     return this.#price(collected.reply());
   }
 
@@ -198,22 +198,28 @@ function functionTool({ name, description, inputSchema }: ModelTool): LanguageMo
   };
 }
 
-/** Fires when nothing was heard for too long, and says so. */
+/** Its signal fires when the task is aborted, or when nothing was heard for too long, and then says why. */
 class SilenceWatch {
   readonly #controller = new AbortController();
   readonly #timeouts: ModelTimeouts;
+  readonly #task: AbortSignal;
   readonly #total: NodeJS.Timeout;
   readonly #tooLong: string;
   readonly #endsAt: number;
   #timer: NodeJS.Timeout;
+  #hasSpoken = false;
   #reason: string | undefined;
 
-  constructor(timeouts: ModelTimeouts) {
+  /** @param task the signal of the task. */
+  constructor(timeouts: ModelTimeouts, task: AbortSignal) {
     this.#timeouts = timeouts;
+    this.#task = task;
     this.#endsAt = performance.now() + timeouts.totalMs;
     this.#tooLong = `its answer took longer than ${timeouts.totalMs} ms`;
     this.#total = this.#start(timeouts.totalMs, this.#tooLong);
     this.#timer = this.#start(timeouts.firstOutputMs, `it said nothing for ${timeouts.firstOutputMs} ms`);
+    if (task.aborted) this.hangUp();
+    else task.addEventListener("abort", this.hangUp, { once: true });
   }
 
   get signal(): AbortSignal {
@@ -227,6 +233,8 @@ class SilenceWatch {
   /** A flood may keep timers from firing, so the whole time is looked at here as well. */
   received(): void {
     if (performance.now() > this.#endsAt) this.#expire(this.#tooLong);
+    if (this.#hasSpoken) return void this.#timer.refresh();
+    this.#hasSpoken = true;
     clearTimeout(this.#timer);
     this.#timer = this.#start(
       this.#timeouts.silenceMs,
@@ -234,13 +242,14 @@ class SilenceWatch {
     );
   }
 
-  hangUp(): void {
-    this.#controller.abort();
-  }
+  readonly hangUp = (): void => {
+    this.#controller.abort(this.#task.reason);
+  };
 
   end(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#total);
+    this.#task.removeEventListener("abort", this.hangUp);
   }
 
   #start(ms: number, reason: string): NodeJS.Timeout {
@@ -249,28 +258,37 @@ class SilenceWatch {
 
   #expire(reason: string): void {
     this.#reason ??= reason;
-    this.#controller.abort();
+    this.hangUp();
   }
 }
 
-/** The parts of a stream, ended by an abort even where the stream itself does not notice it. */
-async function* untilAborted<T>(stream: AsyncIterable<T>, ...signals: AbortSignal[]): AsyncGenerator<T> {
-  const signal = AbortSignal.any(signals);
-  const aborted = Promise.withResolvers<never>();
-  aborted.promise.catch(() => {});
-  const onAbort = (): void => aborted.reject(signal.reason as Error);
+/**
+ * Reads the parts of a stream. An abort ends the reading even where the stream itself does not notice it.
+ *
+ * It asks the reader itself for each part. Asking the stream's iterator, with a race against the abort, takes
+ * five promises for a part.
+ */
+async function readParts<T>(
+  stream: ReadableStream<T>,
+  signal: AbortSignal,
+  take: (part: T) => void,
+): Promise<void> {
+  const reader = stream.getReader();
+  const onAbort = (): void => void reader.cancel(signal.reason).catch(() => {}); // Answers a reading that waits.
   signal.addEventListener("abort", onAbort, { once: true });
-  const parts = stream[Symbol.asyncIterator]();
   try {
-    signal.throwIfAborted();
     for (;;) {
-      const next = await Promise.race([parts.next(), aborted.promise]);
-      if (next.done === true) return;
-      yield next.value;
+      signal.throwIfAborted();
+      const { done, value } = await reader.read();
+      signal.throwIfAborted();
+      if (done) return;
+      take(value);
     }
+  } catch (error) {
+    onAbort();
+    throw error;
   } finally {
     signal.removeEventListener("abort", onAbort);
-    void parts.return?.().catch(() => {});
   }
 }
 
