@@ -149,11 +149,15 @@ class Walk {
         continue;
       }
       this.#checkProtected([...this.#names, name]);
-      const target = await this.#linkTarget(name);
+      const isLast = this.#ahead.length === 0;
+      const [target, isDatabase] = await Promise.all([
+        this.#linkTarget(name),
+        isLast ? this.#isDatabase(name) : false,
+      ]);
       if (target !== undefined) {
         await this.#follow(target);
-      } else if (this.#ahead.length === 0) {
-        await this.#refuseDatabase(name);
+      } else if (isLast) {
+        if (isDatabase) throw refused(this.#asked, OWN_FILES);
         return this.#at(name);
       } else {
         await this.#enter(name);
@@ -196,16 +200,16 @@ class Walk {
    * contained-directory-4. A database need not lie in our folder; while somebody owns it, its lock and its
    *     owner's note lie beside it.
    */
-  async #refuseDatabase(name: string): Promise<void> {
+  async #isDatabase(name: string): Promise<boolean> {
     const database = join(this.#here.path, name.replace(BESIDE_DATABASE, ""));
     for (const suffix of ["-owner", "-lock"]) {
       const isThere = await lstat(database + suffix).then(
         () => true,
         () => false,
       );
-      if (!isThere) return;
+      if (!isThere) return false;
     }
-    throw refused(this.#asked, OWN_FILES);
+    return true;
   }
 
   /** Below a directory that is not there is nothing but the names asked for: a path that is refused leaves none behind. */

@@ -64,25 +64,22 @@ export async function readContained(
   bytesMax: number,
 ): Promise<FileContent> {
   const location = await locate(root, path);
+  let handle: FileHandle | undefined;
   try {
     if (location.name === undefined) throw isDirectory(path);
     // O_NONBLOCK: opening a pipe without a writer would otherwise never return.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    const handle = await open(join(location.directory.path, location.name), flags);
-    try {
-      await location.directory.verify({ name: location.name, handle });
-      const found = await handle.stat();
-      checkRegular(found, path);
-      if (found.size > bytesMax) throw tooLarge(path, found.size, bytesMax);
-      const bytes = await readUpTo(handle, bytesMax, path);
-      return { path: location.path, bytes, mode: found.mode & 0o777, ...decodeText(bytes) };
-    } finally {
-      await handle.close();
-    }
+    handle = await open(join(location.directory.path, location.name), flags);
+    await location.directory.verify({ name: location.name, handle });
+    const found = await handle.stat();
+    checkRegular(found, path);
+    if (found.size > bytesMax) throw tooLarge(path, found.size, bytesMax);
+    const bytes = await readUpTo(handle, found.size, bytesMax, path);
+    return { path: location.path, bytes, mode: found.mode & 0o777, ...decodeText(bytes) };
   } catch (error) {
     throw fileError(error, path);
   } finally {
-    await location.close();
+    await Promise.all([handle?.close(), location.close()]);
   }
 }
 
@@ -300,16 +297,24 @@ async function removeLeftovers(location: Location, target: string): Promise<void
   await Promise.all(left.map((name) => unlink(join(location.directory.path, name)).catch(ignoreMissing)));
 }
 
-/** A file that grows while it is read is cut off at the limit. */
-async function readUpTo(handle: FileHandle, bytesMax: number, path: string): Promise<Buffer> {
+const READ_BYTES_MIN = 1_024;
+const READ_BYTES_MAX = 1_024 * 1_024;
+
+/**
+ * A file that grows while it is read is cut off at the limit.
+ *
+ * @param size the size that the file system names: 0 for some files that have content all the same.
+ */
+async function readUpTo(handle: FileHandle, size: number, bytesMax: number, path: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for (;;) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(64 * 1024), 0, 64 * 1024, null);
-    if (bytesRead === 0) return Buffer.concat(chunks);
+    const wanted = Math.min(READ_BYTES_MAX, Math.max(READ_BYTES_MIN, size - length + 1));
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(wanted), 0, wanted, null);
     length += bytesRead;
     if (length > bytesMax) throw tooLarge(path, length, bytesMax);
     chunks.push(buffer.subarray(0, bytesRead));
+    if (bytesRead === 0 || (length === size && bytesRead < wanted)) return Buffer.concat(chunks);
   }
 }
 
