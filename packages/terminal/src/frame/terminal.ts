@@ -211,6 +211,7 @@ class Output {
 }
 
 const STATUS_MS = 120;
+const HIDE = "\r\u001b[K";
 
 /** A line below everything else that goes to a terminal, drawn again and again. */
 class StatusLine {
@@ -231,10 +232,14 @@ class StatusLine {
     if (!isatty(stream.fd)) return;
     // Everything that is written there takes the place of the line, also what an agent writes past the console.
     const write: Write = (chunk, ...rest) => {
-      this.hide();
       const text = typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
       if (text !== "") this.#isAtLineStart = text.endsWith("\n");
-      return this.#write(chunk, ...rest);
+      if (this.#drawn === "" || text !== chunk) {
+        this.hide();
+        return this.#write(chunk, ...rest);
+      }
+      this.#drawn = "";
+      return this.#write(`${HIDE}${text}`, ...rest); // Each call writes to the terminal at once.
     };
     stream.write = write;
   }
@@ -255,7 +260,7 @@ class StatusLine {
   hide(): void {
     if (this.#drawn === "") return;
     this.#drawn = "";
-    this.#write("\r\u001b[K");
+    this.#write(HIDE);
   }
 
   #draw(): void {

@@ -41,7 +41,7 @@ test("a question does not repeat the change that stands below its call, and advi
   expect(typed.shown()).not.toContain("--for");
 });
 
-test("a text whose entry was shown while its task runs is not shown again by its tokens", () => {
+test("a text whose entry was shown while its task runs is not shown again by its tokens", async () => {
   const { view, shown } = begun();
   view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });
   view.event({ seq: 5, type: "append_entry", role: "assistant", content: { text: "I look." } });
@@ -49,34 +49,51 @@ test("a text whose entry was shown while its task runs is not shown again by its
   view.trace(token("look."));
   view.trace(token("I have"));
   view.trace(token(" looked."));
+  await written();
   expect(shown()).toBe("agent  ses_a\nI look.\nI have looked.");
 });
 
-test("a text that begins like the entry before it is shown whole", () => {
+test("a text that begins like the entry before it is shown whole", async () => {
   const { view, shown } = begun();
   view.event({ seq: 4, type: "append_entry", role: "assistant", content: { text: "I look." } });
   view.trace(token("I "));
   view.trace(token("write."));
+  await written();
   expect(shown()).toBe("agent  ses_a\nI look.\nI write.");
 });
 
-test("a text that had begun when its end was shown is shown to its end", () => {
+test("a text that had begun when its end was shown is shown to its end", async () => {
   const { view, shown } = begun();
   view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });
   view.trace(token("I "));
   view.event({ seq: 5, type: "task_completed", task: 2, taskId: TASK, kind: "model" });
   view.trace(token("look."));
+  await written();
   expect(shown()).toBe("agent  ses_a\nI look.");
 });
 
-test("a text that was streamed is not shown again by its entry", () => {
+test("a text that was streamed is not shown again by its entry", async () => {
   const { view, shown } = begun();
   view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });
   view.trace(token("I "));
   view.trace(token("look."));
   view.event({ seq: 5, type: "task_completed", task: 2, taskId: TASK, kind: "model" });
   view.event({ seq: 6, type: "append_entry", role: "assistant", content: { text: "I look." } });
+  await written();
   expect(shown()).toBe("agent  ses_a\nI look.");
+});
+
+test("the tokens of one turn of the event loop are one write, before the next line", async () => {
+  const { view, writes } = begun();
+  for (const text of ["I ", "look", "."]) view.trace(token(text));
+  expect(writes).toEqual([]);
+  await written();
+  expect(writes).toEqual(["I look."]);
+  view.trace(token(" Now."));
+  view.event({ seq: 5, type: "append_entry", role: "user", content: "go on" });
+  expect(writes).toEqual(["I look.", " Now."]);
+  await written();
+  expect(writes).toHaveLength(2);
 });
 
 test("the records of a script's call are no lines of the work", () => {
@@ -86,6 +103,11 @@ test("the records of a script's call are no lines of the work", () => {
   view.event({ seq: 5, type: "append_entry", role: "assistant", content: { text: "It counts." } });
   expect(shown()).toBe("agent  ses_a\nIt counts.\n");
 });
+
+/** The writes of this turn of the event loop are done. */
+function written(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 function token(text: string): TraceEvent {
   const delta = { type: "token", text };
@@ -108,8 +130,11 @@ function token(text: string): TraceEvent {
 function begun(questions?: LiveViewOptions["questions"]): {
   readonly view: LiveView;
   readonly shown: () => string;
+  /** Pieces of lines. */
+  readonly writes: readonly string[];
 } {
   let text = "";
+  const writes: string[] = [];
   const same = (one: string): string => one;
   const notes = { paint: { bold: same, dim: same, cyan: same, green: same }, symbols: {}, columns: 80 };
   const io = {
@@ -118,7 +143,10 @@ function begun(questions?: LiveViewOptions["questions"]): {
     status() {},
     call: (line: string) => `holdfast ${line}`,
     note: (line: string) => (text += `${line}\n`),
-    write: (piece: string) => (text += piece),
+    write: (piece: string) => {
+      writes.push(piece);
+      text += piece;
+    },
   } as unknown as Io;
   const view = liveView({
     io,
@@ -134,5 +162,5 @@ function begun(questions?: LiveViewOptions["questions"]): {
     waits: [],
   };
   view.began(session as unknown as Session, false, new Set(), new Map());
-  return { view, shown: () => text };
+  return { view, shown: () => text, writes };
 }

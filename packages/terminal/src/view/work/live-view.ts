@@ -7,8 +7,9 @@
 //
 // There are two sources. Events come from the journal, after their commit, and are numbered. Tokens and
 // progress come from running tasks and are provisional: a new attempt replaces them, and only the task's
-// output is recorded.
+// output is recorded. The tokens of one turn of the event loop are written together.
 
+import { setImmediate } from "node:timers";
 import { defined, isReservedName, NEXT_INPUT, type Session, type TraceEvent } from "@holdfast/core";
 import {
   AGENT_REPORT,
@@ -108,6 +109,8 @@ class TextView implements LiveView {
   /** The attempt whose tokens were written last, and nothing after them. */
   #streaming: string | undefined;
   #hasStreamed = false;
+  /** Streamed text that is not written yet. */
+  #unwritten = "";
   readonly #shownText = new ShownText();
   /** The last text of the session, if all of it was shown. */
   #said = "";
@@ -241,12 +244,20 @@ class TextView implements LiveView {
       (attempt > 1 || this.#options.isVerbose || this.#isConversation !== true)
     ) {
       const again = attempt > 1 ? `, attempt ${attempt}, from the start` : "";
+      this.#flush();
       this.#io.note(this.#io.notes.paint.dim(`  ${kind}${again}:`));
     }
     this.#said = this.#streaming === stream ? this.#said + text : text;
     this.#streaming = stream;
     this.#hasStreamed = true;
-    this.#io.write(plainPiece(text));
+    if (this.#unwritten === "") setImmediate(() => this.#flush());
+    this.#unwritten += plainPiece(text);
+  }
+
+  #flush(): void {
+    const text = this.#unwritten;
+    this.#unwritten = "";
+    if (text !== "") this.#io.write(text);
   }
 
   hasShown(text: string): boolean {
@@ -254,6 +265,7 @@ class TextView implements LiveView {
   }
 
   #note(line: string): void {
+    this.#flush();
     this.#streaming = undefined;
     this.#io.note(line);
   }
