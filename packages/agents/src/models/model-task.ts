@@ -1,6 +1,12 @@
 // The durable task that calls a model.
 
-import { HoldfastError, PauseError, type RetryPolicy, type TaskCost } from "@holdfast/core";
+import {
+  HoldfastError,
+  PauseError,
+  type ConversationEntry,
+  type RetryPolicy,
+  type TaskCost,
+} from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
@@ -15,7 +21,17 @@ import { entryTokens, frameTokens, MODEL_INPUT_TOKENS, MODEL_OUTPUT_TOKENS } fro
  */
 export type ModelSource = ModelProvider | ((wanted: string | undefined) => ModelProvider);
 
-const entry = z.object({ role: z.string(), content: z.unknown() });
+type Message = Pick<ConversationEntry, "role" | "content">;
+
+/** A schema of each entry would take a part of each turn that grows with the conversation. */
+function areMessages(given: unknown): boolean {
+  return Array.isArray(given) && given.length > 0 && given.every(isMessage);
+}
+
+function isMessage(given: unknown): boolean {
+  return typeof given === "object" && given !== null && "role" in given && typeof given.role === "string";
+}
+
 const tool = z.object({
   name: z.string(),
   description: z.string(),
@@ -25,7 +41,7 @@ const tool = z.object({
 export const modelInput = z.strictObject({
   system: z.string(),
   /** Schedule it with `ctx.conversation()`: a reference is recorded, and the handler finds the entries in its place. */
-  messages: z.array(entry).min(1),
+  messages: z.unknown().refine(areMessages, "expected entries with a `role` and a `content`, at least one"),
   tools: z.array(tool).default([]),
   maxOutputTokens: z.int().min(1).default(MODEL_OUTPUT_TOKENS),
   /**
@@ -74,8 +90,11 @@ export function modelTask(source: ModelSource, options: ModelTaskOptions = {}) {
     cost: (given) => worstCase(given, providerFor(source, given.model)),
     run: async (given, task) => {
       const { model: wanted, maxConversationTokens, orFail, resumeAtReset, ...parsed } = parseInput(given);
-      const request = { ...parsed, messages: parsed.messages.filter(({ role }) => role !== EVENT_ROLE) };
-      refuseLonger(request.messages, maxConversationTokens);
+      const messages = (parsed.messages as readonly Message[])
+        .filter(({ role }) => role !== EVENT_ROLE)
+        .map(({ role, content }): Message => ({ role, content }));
+      const request = { ...parsed, messages };
+      refuseLonger(messages, maxConversationTokens);
       let provider: ModelProvider | undefined;
       try {
         provider = findProvider(source, wanted);
@@ -140,7 +159,7 @@ function worstCase(given: ModelTaskInput, provider: ModelProvider | undefined): 
   const { system, messages, tools = [], maxOutputTokens = MODEL_OUTPUT_TOKENS } = given;
   const { maxConversationTokens = MODEL_INPUT_TOKENS } = given;
   const conversation = Array.isArray(messages)
-    ? (messages as z.output<typeof entry>[]).reduce((sum, message) => sum + entryTokens(message), 0)
+    ? (messages as Message[]).reduce((sum, message) => sum + entryTokens(message), 0)
     : maxConversationTokens;
   const inputTokens = frameTokens(system, tools) + conversation;
   const usage = { inputTokens, outputTokens: maxOutputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
@@ -156,7 +175,7 @@ function worstCase(given: ModelTaskInput, provider: ModelProvider | undefined): 
 }
 
 /** The reservation for an attempt must cover all that the attempt uses. */
-function refuseLonger(messages: readonly z.output<typeof entry>[], max: number): void {
+function refuseLonger(messages: readonly Message[], max: number): void {
   const tokens = messages.reduce((sum, message) => sum + entryTokens(message), 0);
   if (tokens <= max) return;
   throw new HoldfastError("invalid_input", "the conversation is longer than the model task was told", {
