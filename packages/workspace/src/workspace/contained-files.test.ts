@@ -286,6 +286,20 @@ test.runIf(process.platform === "linux")(
   },
 );
 
+test("a file is read whole whatever its size: none, one of many pieces, and one that the file system does not know", async () => {
+  const large = "0123456789abcdef".repeat(200_000);
+  await writeFile(join(inside, "large.txt"), large);
+  await writeFile(join(inside, "empty.txt"), "");
+  const root = await containedRoot(inside);
+  const bytesMax = large.length;
+  expect((await readContained(root, "large.txt", bytesMax)).text === large).toBe(true);
+  expect((await readContained(root, "empty.txt", bytesMax)).text).toBe("");
+  if (process.platform !== "linux") return;
+  expect((await stat("/proc/self/status")).size).toBe(0);
+  const { text } = await readContained(await containedRoot("/proc/self"), "status", bytesMax);
+  expect(text).toContain("nonvoluntary_ctxt_switches:");
+});
+
 test("a root that is no directory is an error", async () => {
   await expect(containedRoot(join(base, "none"))).rejects.toMatchObject({ code: "file_not_found" });
   await expect(containedRoot(join(inside, "src", "a.txt"))).rejects.toMatchObject({ code: "file_not_found" });
