@@ -73,6 +73,7 @@ export class CoordinatorConnection {
   /** The address that was asked, for each error, where there are several. */
   readonly #failedAt = new WeakMap<Error, CoordinatorAddress>();
   readonly #transport: Transport;
+  readonly #clients = new Map<DescService, Client<DescService>>();
   #token: string;
   #isClosed = false;
   readonly #seen: DeploymentOfAll = {};
@@ -108,7 +109,9 @@ export class CoordinatorConnection {
   }
 
   client<Service extends DescService>(service: Service): Client<Service> {
-    return createClient(service, this.#transport);
+    let client = this.#clients.get(service);
+    if (client === undefined) this.#clients.set(service, (client = createClient(service, this.#transport)));
+    return client as Client<Service>;
   }
 
   /** Use another token from now on: a runner that registers gets a token of its own. */

@@ -37,6 +37,8 @@ const OFTEN_CALLS = 4;
 const OFTEN_MS = 1_000;
 const GREET_MS = 5_000;
 const RETRY_MS = 60_000;
+/** How often a busy line notifies the connection of bytes, which moves the timer of its pings each time. */
+const NOTIFY_MS = 1_000;
 /** remote-line-3. */
 const IDLE_MS = 1_000;
 /** A larger request is sent outside the line, where other calls would wait behind it. */
@@ -177,8 +179,13 @@ class Line {
       const isLine = headers[":status"] === 200 && headers["content-type"] === LINE_TYPE;
       if (!isLine || !this.#host.isMeant(headers)) this.cut();
     });
+    let notifiedAt = -Infinity;
     stream.on("data", (bytes: Uint8Array) => {
-      this.#host.onRead(stream);
+      const now = performance.now();
+      if (now - notifiedAt >= NOTIFY_MS) {
+        notifiedAt = now;
+        this.#host.onRead(stream);
+      }
       this.#read(bytes);
     });
     stream.once("end", () => this.#fail()); // It answers nothing more.

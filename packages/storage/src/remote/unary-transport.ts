@@ -6,8 +6,17 @@
 //       too long, may or may not have been done.
 //   unary-transport-2. Nothing of a call is left when it is over: no timer, no listener, no stream.
 
-import { create, fromBinary, toBinary, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import {
+  create,
+  fromBinary,
+  toBinary,
+  type DescMessage,
+  type DescMethodUnary,
+  type DescService,
+  type Message,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import { DEPLOYMENT_HEADER, LINE_PATH } from "@holdfast/proto";
 import type { Http2SessionManager } from "@connectrpc/connect-node";
 import { codeFromHttpStatus, errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -58,10 +67,8 @@ export function unaryTransport({
     async unary(method, signal, timeoutMs = usualMs, header, input) {
       const path = `${method.parent.typeName}/${method.name}`;
       const body = toBinary(method.input, create(method.input, input));
-      const none = new Headers();
-      const rest = { stream: false, service: method.parent, method, header: none, trailer: none } as const;
       const byLine = header === undefined ? askByLine(lines, { path, body, timeoutMs, signal }) : undefined;
-      if (byLine !== undefined) return { ...rest, message: fromBinary(method.output, await byLine) };
+      if (byLine !== undefined) return new Given(method, fromBinary(method.output, await byLine));
       const headers: Record<string, string> = {
         authorization: authorization(),
         "content-type": BINARY,
@@ -77,9 +84,33 @@ export function unaryTransport({
         onRead: (stream) => sessions.notifyResponseByteRead(stream),
       });
       deployment.check(idIn(answer.headers), answer.headers[":status"] === 200);
-      return { ...rest, message: read(method, answer) as never };
+      return new Given(method, read(method, answer) as never);
     },
   };
+}
+
+/** A response. Nobody reads its headers, and an empty `Headers` costs as much as the rest of a call. */
+class Given<I extends DescMessage, O extends DescMessage> implements UnaryResponse<I, O> {
+  readonly stream = false;
+  readonly method: DescMethodUnary<I, O>;
+  readonly message: MessageShape<O>;
+
+  constructor(method: DescMethodUnary<I, O>, message: MessageShape<O>) {
+    this.method = method;
+    this.message = message;
+  }
+
+  get service(): DescService {
+    return this.method.parent;
+  }
+
+  get header(): Headers {
+    return new Headers();
+  }
+
+  get trailer(): Headers {
+    return new Headers();
+  }
 }
 
 function idIn(headers: IncomingHttpHeaders): string | undefined {
