@@ -222,10 +222,10 @@ function isLimited({ kind }: Caller): boolean {
  * fields.
  */
 function refuseInvalid(desc: DescMethod, request: Message, found: readonly FieldError[]): void {
+  const violations = findViolations(desc.input, request);
+  if (found.length === 0 && violations.length === 0) return;
   const known = new Set(found.map(({ pointer }) => pointer));
-  const violations = findViolations(desc.input, request).filter(({ pointer }) => !known.has(pointer));
-  const all = [...found, ...violations];
-  if (all.length > 0) throw invalid(all);
+  throw invalid([...found, ...violations.filter(({ pointer }) => !known.has(pointer))]);
 }
 
 function toOurs(thrown: unknown): HoldfastError {

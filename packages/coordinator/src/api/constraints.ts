@@ -12,119 +12,135 @@
 import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldRules } from "@holdfast/proto";
 import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core";
-import { factsOf, valueOf } from "./fields.ts";
+import { factsOf, valueOf, type FieldFacts } from "./fields.ts";
 import type { FieldError } from "../call/refusal.ts";
 
 /** Every constraint that the message violates; `below` is the pointer of the message. */
 export function findViolations(desc: DescMessage, message: Message, below = ""): readonly FieldError[] {
-  return desc.fields.flatMap((field) => {
-    const pointer = `${below}/${field.jsonName}`;
-    const { rules, isRequired } = factsOf(field);
-    if (!isPresent(field, message)) {
-      if (isRequired) return [{ pointer, code: "required", message: "is required" }];
-      // A number that is not `optional` is 0 when it is absent.
-      return isPlainNumber(field) ? inScalar(valueOf(field, message), rules, pointer) : [];
-    }
-    return inField(field, valueOf(field, message), rules, pointer);
-  });
+  const found: FieldError[] = [];
+  inMessage(desc, message, below, found);
+  return found;
 }
 
-function isPlainNumber(field: DescField): boolean {
-  const { rules } = factsOf(field);
-  const isNumber = rules?.type.case === "int32" || rules?.type.case === "int64";
-  return isNumber && field.fieldKind === "scalar" && !field.proto.proto3Optional;
+/** Adds the violations to the list, as the other functions here do: most messages have none. */
+function inMessage(desc: DescMessage, message: Message, below: string, found: FieldError[]): void {
+  for (const field of desc.fields) {
+    const facts = factsOf(field);
+    if (isPresent(field, facts, message)) {
+      inField(field, facts, valueOf(field, message), `${below}/${field.jsonName}`, found);
+    } else if (facts.isRequired) {
+      found.push({ pointer: `${below}/${field.jsonName}`, code: "required", message: "is required" });
+    } else if (facts.isPlainNumber) {
+      inScalar(valueOf(field, message), facts.rules, `${below}/${field.jsonName}`, found);
+    }
+  }
 }
 
 /**
  * An `optional` field is present when it was given; any other field when it is not empty. Empty JSON is
  * absent.
  */
-function isPresent(field: DescField, message: Message): boolean {
+function isPresent(field: DescField, { isJson }: FieldFacts, message: Message): boolean {
   if (!isFieldSet(message, field)) return false;
-  return (
-    !factsOf(field).isJson || field.fieldKind === "list" || (valueOf(field, message) as Uint8Array).length > 0
-  );
+  return !isJson || field.fieldKind === "list" || (valueOf(field, message) as Uint8Array).length > 0;
 }
 
 function inField(
   field: DescField,
+  { rules, isJson }: FieldFacts,
   value: unknown,
-  rules: FieldRules | undefined,
   at: string,
-): readonly FieldError[] {
+  found: FieldError[],
+): void {
   switch (field.fieldKind) {
     case "list": {
       const items = value as readonly unknown[];
       const { maxItems = 0n, items: itemRules } = rules?.type.case === "repeated" ? rules.type.value : {};
-      if (maxItems > 0n && items.length > maxItems)
-        return [
-          { pointer: at, code: "too_many", message: `has ${items.length} items; the limit is ${maxItems}` },
-        ];
-      return items.flatMap((item, index) => inItem(field, item, itemRules, `${at}/${index}`));
+      if (maxItems > 0n && items.length > maxItems) {
+        found.push({
+          pointer: at,
+          code: "too_many",
+          message: `has ${items.length} items; the limit is ${maxItems}`,
+        });
+        return;
+      }
+      for (const [index, item] of items.entries()) {
+        const pointer = `${at}/${index}`;
+        if (field.listKind === "message") inMessage(field.message, item as Message, pointer, found);
+        else if (isJson) inJson(item as Uint8Array, pointer, found);
+        else inScalar(item, itemRules, pointer, found);
+      }
+      return;
     }
     case "map": {
       const pairs = Object.entries(value as Readonly<Record<string, unknown>>);
       const { maxPairs = 0n, keys, values } = rules?.type.case === "map" ? rules.type.value : {};
-      if (maxPairs > 0n && pairs.length > maxPairs)
-        return [
-          {
-            pointer: at,
-            code: "too_many",
-            message: `has ${pairs.length} entries; the limit is ${maxPairs}`,
-          },
-        ];
-      return pairs.flatMap(([key, item]) => {
+      if (maxPairs > 0n && pairs.length > maxPairs) {
+        found.push({
+          pointer: at,
+          code: "too_many",
+          message: `has ${pairs.length} entries; the limit is ${maxPairs}`,
+        });
+        return;
+      }
+      for (const [key, item] of pairs) {
         const pointer = `${at}/${escapePointer(key)}`;
-        return [...inScalar(key, keys, pointer), ...inScalar(item, values, pointer)];
-      });
+        inScalar(key, keys, pointer, found);
+        inScalar(item, values, pointer, found);
+      }
+      return;
     }
     case "message":
-      return findViolations(field.message, value as Message, at);
+      inMessage(field.message, value as Message, at, found);
+      return;
     default:
-      return factsOf(field).isJson ? inJson(value as Uint8Array, at) : inScalar(value, rules, at);
+      if (isJson) inJson(value as Uint8Array, at, found);
+      else inScalar(value, rules, at, found);
   }
 }
 
-function inItem(
-  field: DescField & { fieldKind: "list" },
-  item: unknown,
-  rules: FieldRules | undefined,
-  at: string,
-) {
-  if (field.listKind === "message") return findViolations(field.message, item as Message, at);
-  return factsOf(field).isJson ? inJson(item as Uint8Array, at) : inScalar(item, rules, at);
+function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string, found: FieldError[]): void {
+  const problem = scalarProblem(value, rules);
+  if (problem !== undefined) found.push({ pointer, ...problem });
 }
 
-function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string): readonly FieldError[] {
-  const violation = (code: string, message: string): FieldError[] => [{ pointer, code, message }];
+type Problem = Omit<FieldError, "pointer">;
+
+function scalarProblem(value: unknown, rules: FieldRules | undefined): Problem | undefined {
   if (typeof value === "bigint" && (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER))
-    return violation("not_safe_integer", `is ${value}; integers go from -(2^53 - 1) to 2^53 - 1`);
+    return {
+      code: "not_safe_integer",
+      message: `is ${value}; integers go from -(2^53 - 1) to 2^53 - 1`,
+    };
   if (typeof value === "string" && isUnkept(value))
-    return violation("not_text", "has a NUL or half of a surrogate pair, which storage cannot keep");
+    return {
+      code: "not_text",
+      message: "has a NUL or half of a surrogate pair, which storage cannot keep",
+    };
   switch (rules?.type.case) {
     case "string": {
       const text = value as string;
       const { in: allowed, pattern, maxLen } = rules.type.value;
       if (allowed.length > 0 && !allowed.includes(text))
-        return violation("not_allowed", `is ${shown(text)}; allowed are ${allowed.join(", ")}`);
+        return { code: "not_allowed", message: `is ${shown(text)}; allowed are ${allowed.join(", ")}` };
       if (maxLen > 0n && text.length > maxLen)
-        return violation("too_long", `has ${text.length} characters; the limit is ${maxLen}`);
+        return { code: "too_long", message: `has ${text.length} characters; the limit is ${maxLen}` };
       if (pattern !== "" && !matcherOf(pattern).test(text))
-        return violation("pattern", `is ${shown(text)}; it must match ${pattern}`);
-      return [];
+        return { code: "pattern", message: `is ${shown(text)}; it must match ${pattern}` };
+      return undefined;
     }
     case "int32":
     case "int64": {
       const number = value as number | bigint;
       const { greaterThan, lessThan } = rules.type.value;
       if (greaterThan.case === "gte" && number < greaterThan.value)
-        return violation("too_small", `is ${number}; at least ${greaterThan.value} is expected`);
+        return { code: "too_small", message: `is ${number}; at least ${greaterThan.value} is expected` };
       if (lessThan.case === "lte" && number > lessThan.value)
-        return violation("too_large", `is ${number}; at most ${lessThan.value} is expected`);
-      return [];
+        return { code: "too_large", message: `is ${number}; at most ${lessThan.value} is expected` };
+      return undefined;
     }
     default:
-      return [];
+      return undefined;
   }
 }
 
@@ -135,17 +151,18 @@ function isUnkept(text: string): boolean {
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function inJson(bytes: Uint8Array, pointer: string): readonly FieldError[] {
+function inJson(bytes: Uint8Array, pointer: string, found: FieldError[]): void {
   let text: string | undefined;
   try {
     text = UTF8.decode(bytes);
     JSON.parse(text);
   } catch {
-    const problem = text === undefined ? "its bytes are not UTF-8" : jsonSyntaxProblem(text);
-    return [{ pointer, code: "not_json", message: `is not JSON in UTF-8: ${problem}` }];
+    const wrong = text === undefined ? "its bytes are not UTF-8" : jsonSyntaxProblem(text);
+    found.push({ pointer, code: "not_json", message: `is not JSON in UTF-8: ${wrong}` });
+    return;
   }
   const problem = findPayloadProblem(text, { start: 0, end: text.length });
-  return problem === undefined ? [] : [{ pointer, ...problem }];
+  if (problem !== undefined) found.push({ pointer, ...problem });
 }
 
 const MATCHERS = new Map<string, RegExp>();

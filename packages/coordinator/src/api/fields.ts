@@ -16,6 +16,8 @@ export interface FieldFacts {
   readonly isRequired: boolean;
   /** Whether the field is a user's JSON. */
   readonly isJson: boolean;
+  /** Whether the field is a number that is not `optional`, which is 0 when it is absent. */
+  readonly isPlainNumber: boolean;
   readonly isEventId: boolean;
   readonly isLastEventId: boolean;
   readonly isIdempotencyKey: boolean;
@@ -28,10 +30,12 @@ export function factsOf(field: DescField): FieldFacts {
   let facts = FACTS.get(field);
   if (facts === undefined) {
     const rules = hasOption(field, fieldOption) ? getOption(field, fieldOption) : undefined;
+    const isNumber = rules?.type.case === "int32" || rules?.type.case === "int64";
     facts = {
       rules,
       isRequired: rules?.required === true,
       isJson: getOption(field, jsonOption),
+      isPlainNumber: isNumber && field.fieldKind === "scalar" && !field.proto.proto3Optional,
       isEventId: getOption(field, eventIdOption),
       isLastEventId: getOption(field, lastEventIdOption),
       isIdempotencyKey: getOption(field, idempotencyHeaderOption),
