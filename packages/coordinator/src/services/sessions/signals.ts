@@ -1,7 +1,7 @@
 // `sendSignal` stores a signal of a caller for a session. A signal with a key that is sent again gets the
 // answer of the first one, also after the end of the session (session-service-1).
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   ConflictError,
   defined,
@@ -80,13 +80,13 @@ export function keyedSignalId(
   text: string | undefined,
 ): string {
   const sent = JSON.stringify([sessionId, name, key, text ?? null]);
-  return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
+  return `sig_${hash("sha256", sent).slice(0, 32)}`;
 }
 
 /** The id of the signal that a message becomes, whatever the signal's name is. */
 export function messageSignalId(sessionId: string, messageId: string): string {
   const sent = JSON.stringify(["message", sessionId, messageId]);
-  return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
+  return `sig_${hash("sha256", sent).slice(0, 32)}`;
 }
 
 async function wasConsumed({ storage }: ServiceHost, sessionId: string, signalId: string): Promise<boolean> {
