@@ -147,7 +147,7 @@ class Line {
       this.#stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
       return;
     }
-    this.#untaken = [...this.#untaken, ...frames];
+    this.#untaken = this.#untaken.length === 0 ? frames : [...this.#untaken, ...frames];
     this.#idleClock.refresh();
     if (frames.length > 0) this.#stopFrameClock();
     this.#pace();
@@ -182,7 +182,7 @@ class Line {
           codec: BINARY,
           authorization: this.#authorization,
           requestId,
-          signal: call.signal,
+          control: call,
           body: () => request,
         },
         calls,
@@ -201,7 +201,7 @@ class Line {
   /** @throws Refusal */
   #methodOf(content: Uint8Array): { readonly desc: DescMethodUnary; readonly request: Uint8Array } {
     const call = readLineCall(content);
-    const desc = call && UNARY.get(Buffer.from(call.path).toString("latin1"));
+    const desc = call && UNARY.get(textOf(call.path));
     if (call === undefined || desc === undefined)
       throw new Refusal("not_implemented", "the method does not exist", {
         expected: "holdfast.v1.SERVICE/METHOD, a unary method of the contract",
@@ -229,7 +229,7 @@ class Line {
   #pace(): void {
     let taken = 0;
     while (taken < this.#untaken.length && !this.#isFull) this.#take(this.#untaken[taken++]!);
-    this.#untaken = this.#untaken.slice(taken);
+    if (taken > 0) this.#untaken = this.#untaken.slice(taken);
     const isReading = this.#untaken.length === 0 && !this.#isFull;
     if (isReading === this.#stream.isPaused()) this.#stream[isReading ? "resume" : "pause"]();
     if (isReading && this.#reader.isWithin) this.#startFrameClock();
@@ -281,4 +281,9 @@ class Line {
   #abort(): void {
     for (const call of this.#open.values()) call.abort(OVER);
   }
+}
+
+/** The bytes are not copied. */
+function textOf({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString("latin1");
 }

@@ -118,7 +118,7 @@ export async function serveUnary(
         codec,
         authorization: request.headers.authorization,
         requestId,
-        signal: call.signal,
+        control: call,
         body: () => readAll(exchange, maxBytes),
       },
       calls,
@@ -140,19 +140,34 @@ export interface UnaryCall {
   readonly codec: Codec;
   readonly authorization: string | undefined;
   readonly requestId: string;
-  readonly signal: AbortSignal;
+  /** Its signal is made when a service looks at it. */
+  readonly control: AbortController;
   /** Called once the caller may make the call. */
   readonly body: () => Uint8Array | Promise<Uint8Array>;
 }
 
+/** The part of a context that services use. */
+class UnaryContext implements Pick<HandlerContext, "values" | "signal"> {
+  readonly values = createContextValues();
+  readonly #control: AbortController;
+
+  constructor(control: AbortController) {
+    this.#control = control;
+  }
+
+  get signal(): AbortSignal {
+    return this.#control.signal;
+  }
+}
+
 /** The body of the answer. @throws HoldfastError for every mistake of the caller. */
 export async function answerOf(
-  { desc, codec, authorization, requestId, signal, body }: UnaryCall,
+  { desc, codec, authorization, requestId, control, body }: UnaryCall,
   calls: Calls,
 ): Promise<string | Uint8Array> {
   const caller = await calls.enter(desc, authorization);
   const message = codec.read(desc.input, await body());
-  const context = { values: createContextValues(), signal } as HandlerContext;
+  const context = new UnaryContext(control) as unknown as HandlerContext;
   identify(context, caller, requestId);
   return codec.write(desc.output, await calls.unary(desc, message, context));
 }
