@@ -20,7 +20,8 @@ export interface MetricsHost extends HealthHost {
 }
 
 export class Metrics {
-  readonly #requests = new Map<string, number>();
+  /** By method, and by code. */
+  readonly #requests = new Map<string, Map<string, number>>();
   readonly #results = new Map<string, number>();
   readonly #waited: number[] = WAITED_BUCKETS.map(() => 0);
   #claims = 0;
@@ -30,11 +31,13 @@ export class Metrics {
 
   /** @param code `ok`, or the error's code. */
   request(method: string, code: string): void {
-    add(this.#requests, labels({ method, code }));
+    let codes = this.#requests.get(method);
+    if (codes === undefined) this.#requests.set(method, (codes = new Map()));
+    add(codes, code);
   }
 
   changes(results: readonly ChangeResult[]): void {
-    for (const { status } of results) add(this.#results, labels({ status }));
+    for (const { status } of results) add(this.#results, status);
   }
 
   claimed(waitedMs: number): void {
@@ -88,12 +91,19 @@ export class Metrics {
       ...family("holdfast_streams", "gauge", "Streams that are open at this coordinator.", [
         ` ${this.#streams}`,
       ]),
-      ...family("holdfast_requests_total", "counter", "Calls by method and outcome.", counts(this.#requests)),
+      ...family(
+        "holdfast_requests_total",
+        "counter",
+        "Calls by method and outcome.",
+        [...this.#requests].flatMap(([method, codes]) =>
+          [...codes].map(([code, count]) => `${labels({ method, code })} ${count}`),
+        ),
+      ),
       ...family(
         "holdfast_changes_total",
         "counter",
         "Changes that this coordinator committed, by result.",
-        counts(this.#results),
+        [...this.#results].map(([status, count]) => `${labels({ status })} ${count}`),
       ),
       ...family(
         "holdfast_claim_wait_seconds",
@@ -127,10 +137,6 @@ export class Metrics {
 
 function add(to: Map<string, number>, key: string): void {
   to.set(key, (to.get(key) ?? 0) + 1);
-}
-
-function counts(by: ReadonlyMap<string, number>): readonly string[] {
-  return [...by].map(([key, count]) => `${key} ${count}`);
 }
 
 /** Label values are words of ours, which need no escaping. */
