@@ -55,7 +55,9 @@ async function scopeForRunner(host: ServiceHost, caller: Caller, change: Change)
   if (!(await host.dispatcher.holds(caller.name, sessionId, token))) return FENCED;
   const run = runNote(host, caller, change);
   if (change.type === "release_claim") return { change: { ...change, run } };
-  if (await hasForeign(host, caller, change.effects ?? [], sessionId)) return NOT_FOUND;
+  const { effects = [] } = change;
+  if (effects.length === 0) return { change: { ...change, run } };
+  if (await hasForeign(host, caller, effects, sessionId)) return NOT_FOUND;
   return { change: { ...(await ownedEffects(host, await withVersions(host, change))), run } };
 }
 

@@ -12,7 +12,6 @@ import {
   UsageError,
 } from "@holdfast/core";
 import { createHash } from "node:crypto";
-import { textOf } from "../call/json-field.ts";
 
 /** A method of the port's reader with its arguments. */
 export type Read =
@@ -35,13 +34,14 @@ export type Read =
   | { readonly query: "documents"; readonly params: Parameters<StorageReader["documents"]>[0] }
   | { readonly query: "audit"; readonly params: Parameters<StorageReader["audit"]>[0] };
 
-/** @throws UsageError */
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** @param bytes JSON, as the constraints of the contract have found. @throws UsageError */
 export function changeOf(bytes: Uint8Array, index: number): Change {
-  const at = `changes/${index}`;
-  const change = parseChange(JSON.parse(textOf(bytes, at) ?? "null"));
+  const change = parseChange(JSON.parse(UTF8.decode(bytes)));
   if (change !== undefined) return change;
   throw new UsageError("the request is no change of the storage port", {
-    at,
+    at: `changes/${index}`,
     expected: "a change in the format of this version of Holdfast",
     fix: "use the same version on both sides",
   });
