@@ -30,8 +30,10 @@ export interface SentArrivals {
 /** The arrivals that a notice brought, if any. */
 export function sentWith({ arrivals, after }: ArrivalNotice): SentArrivals | undefined {
   if (arrivals === undefined || after === undefined) return undefined;
-  return { after: Number(after), arrivals: JSON.parse(new TextDecoder().decode(arrivals)) as Arrivals };
+  return { after: Number(after), arrivals: JSON.parse(UTF8.decode(arrivals)) as Arrivals };
 }
+
+const UTF8 = new TextDecoder();
 
 export class DispatchedStorage implements AgentStorage {
   readonly name = "coordinator";

@@ -114,6 +114,7 @@ export class Claiming {
 
   /** claiming-2. */
   async releaseOwed(): Promise<void> {
+    if (this.#owed.size === 0) return;
     const now = this.#host.clock.monotonic();
     const owed = [...this.#owed].filter(([, { at }]) => at <= now);
     await Promise.all(

@@ -346,8 +346,16 @@ export function nameOf({ name, hostname }: Pick<StoredRunner, "name" | "hostname
   return name ?? hostname;
 }
 
-/** The fitness of a runner, with the three labels that every runner has. */
+const FITNESS = new WeakMap<StoredRunner, Fitness>();
+
+/** The fitness of a runner, with the three labels that every runner has. It is made once: each poll asks. */
 export function fitnessOf(runner: StoredRunner): Fitness {
+  let fitness = FITNESS.get(runner);
+  if (fitness === undefined) FITNESS.set(runner, (fitness = makeFitness(runner)));
+  return fitness;
+}
+
+function makeFitness(runner: StoredRunner): Fitness {
   const { hostname, labels, owner, agents, taskKinds, behaviourFlags } = runner;
   const runnerId = runner.trialsOf ?? runner.runnerId; // A session that demands a runner is tried beside it.
   const offered = new Map<string, Set<string>>();
