@@ -8,6 +8,8 @@ import type { CoordinatorTime } from "@holdfast/storage/remote";
 /** The coordinator takes back a claim that is not acknowledged within this time. */
 export const CLAIM_AGE_MS = 2_000;
 
+const UTF8 = new TextDecoder();
+
 /** The claim of an answer, with its time converted to this process's monotonic clock. */
 export function givenBy(
   {
@@ -22,7 +24,7 @@ export function givenBy(
   return {
     token: Number(token),
     ...(before === undefined ? {} : { before: Number(before) }),
-    snapshot: JSON.parse(new TextDecoder().decode(snapshot)) as SessionSnapshot,
+    snapshot: JSON.parse(UTF8.decode(snapshot)) as SessionSnapshot,
     claimedAt: time.monotonic() - time.since(Number(claimedAt)),
     ...(mayReturn === true ? { mayReturn } : {}),
   };
