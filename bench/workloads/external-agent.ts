@@ -6,13 +6,16 @@
 // includes git for the restore receipt. The program's own CPU is in both sides. Turns are measured in a
 // process of their own, because each start of a process costs more in a process with much memory.
 //
+// A program that is kept carries out all turns of its side, and its CPU is in neither side.
+//
 // It does not measure a model, or the start of a real program.
 
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { ClaudeCode, externalAgent } from "@holdfast/programs";
 import { NEXT_INPUT, type AgentStorage, type TraceEvent } from "@holdfast/core";
@@ -40,17 +43,19 @@ export const externalAgentTurns: Workload = {
   refuses: (storage) => (storage === "postgres" ? "it is not measured with a server" : undefined),
   async *run(bench) {
     yield await inPlace(bench, (place, storage) => measureMemory(bench, place, storage));
-    for (const request of [READS, WRITES]) {
-      const child = startChild("external-turns", {
-        storage: bench.storage,
-        folder: bench.folder,
-        request,
-        turns: bench.size(60, 12),
-      } satisfies TurnsRun);
-      const { lines } = await child.next("ran");
-      await child.end();
-      yield* lines as Measured[];
-    }
+    for (const isKept of [true, false])
+      for (const request of [READS, WRITES]) {
+        const child = startChild("external-turns", {
+          storage: bench.storage,
+          folder: bench.folder,
+          request,
+          turns: bench.size(60, 12),
+          isKept,
+        } satisfies TurnsRun);
+        const { lines } = await child.next("ran");
+        await child.end();
+        yield* lines as Measured[];
+      }
   },
 };
 
@@ -94,32 +99,68 @@ class Place {
     return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").length : 0;
   }
 
-  agent(): Agent<unknown, string> {
+  agent(isKept = false): { readonly agent: Agent<unknown, string>; readonly protocol: ClaudeCode } {
     const protocol = new ClaudeCode({ environment: this.environment, folder: this.project });
     const mirrors = join(this.project, "../mirrors");
-    return externalAgent(protocol, { folder: this.project, permissionModes: ["default"], mirrors });
+    const options = { folder: this.project, permissionModes: ["default"], mirrors } as const;
+    return { agent: externalAgent(protocol, { ...options, keepsPrograms: isKept }), protocol };
+  }
+}
+
+/** The program without Holdfast. */
+class FloorProgram {
+  readonly #place: Place;
+  readonly #isKept: boolean;
+  readonly #id = crypto.randomUUID();
+  #turns = 0;
+  #child: ChildProcessByStdio<Writable, Readable, null> | undefined;
+  #onMessage: (type: string) => void = () => {};
+
+  constructor(place: Place, isKept: boolean) {
+    this.#place = place;
+    this.#isKept = isKept;
   }
 
-  /** One turn of the program without Holdfast. */
-  async floorTurn(session: readonly string[], request: string): Promise<TurnCost> {
+  async turn(request: string): Promise<TurnCost> {
     const before = CpuMark.now();
     const startedAt = nowMs();
-    const args = [...session, "--permission-mode", "default"];
-    const { environment: env, floorFolder: cwd } = this;
-    const child = spawn("claude", args, { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
-    const ended = once(child, "exit");
+    const child = (this.#child ??= this.#start());
     let firstAt: number | undefined;
-    const lines = createInterface({ input: child.stdout });
-    lines.on("line", (line) => {
-      const message = JSON.parse(line) as { readonly type: string };
-      if (message.type === "assistant") firstAt ??= nowMs();
-      if (message.type === "result") child.stdin.end();
+    const answered = new Promise<void>((resolve) => {
+      this.#onMessage = (type) => {
+        if (type === "assistant") firstAt ??= nowMs();
+        if (type === "result") resolve();
+      };
     });
     const content = [{ type: "text", text: request }];
     child.stdin.write(`${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`);
-    await ended;
+    await answered;
+    if (!this.#isKept) await this.end();
     if (firstAt === undefined) throw new Error("the program answered nothing");
     return { firstMs: firstAt - startedAt, ...before.until() };
+  }
+
+  async end(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#child = undefined;
+    child.stdin.end();
+    await once(child, "exit");
+  }
+
+  #start(): ChildProcessByStdio<Writable, Readable, null> {
+    const { environment: env, floorFolder: cwd } = this.#place;
+    const args = [
+      this.#turns++ === 0 ? "--session-id" : "--resume",
+      this.#id,
+      "--permission-mode",
+      "default",
+    ];
+    const child = spawn("claude", args, { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+    createInterface({ input: child.stdout }).on("line", (line) =>
+      this.#onMessage((JSON.parse(line) as { readonly type: string }).type),
+    );
+    return child;
   }
 }
 
@@ -149,6 +190,8 @@ class CpuMark {
 export interface TurnsRun extends Pick<Bench, "storage" | "folder"> {
   readonly request: string;
   readonly turns: number;
+  /** The program is kept for the next turn. */
+  readonly isKept: boolean;
 }
 
 function inPlace<T>(
@@ -161,17 +204,17 @@ function inPlace<T>(
 }
 
 /** The turns of one conversation, each with a floor before it. */
-export function measureTurns({ request, turns, ...run }: TurnsRun): Promise<Measured[]> {
+export function measureTurns({ request, turns, isKept, ...run }: TurnsRun): Promise<Measured[]> {
   return inPlace(run, async (place, storage) => {
     const seen: Seen = { answer: `Done: ${request}`, firstAt: 0, answers: 0, waits: () => {} };
     const runtime = createRuntime({ storage, tracer: { trace: (event) => note(event, seen) } });
-    const agent = place.agent();
+    const { agent, protocol } = place.agent(isKept);
+    const floor = new FloorProgram(place, isKept);
     const ours: TurnCost[] = [];
     const floors: TurnCost[] = [];
-    const floorId = crypto.randomUUID();
     let handle: Awaited<ReturnType<typeof runtime.start>> | undefined;
     for (let turn = 0; turn < turns; turn++) {
-      floors.push(await place.floorTurn([turn === 0 ? "--session-id" : "--resume", floorId], request));
+      floors.push(await floor.turn(request));
       seen.firstAt = 0;
       const waiting = new Promise<void>((resolve) => (seen.waits = resolve));
       const before = CpuMark.now();
@@ -182,12 +225,20 @@ export function measureTurns({ request, turns, ...run }: TurnsRun): Promise<Meas
       ours.push({ firstMs: seen.firstAt - startedAt, ...before.until() });
     }
     await runtime.close();
+    await Promise.all([floor.end(), protocol.close()]);
     assertDone("answers", seen.answers, turns);
-    return linesOf(request === READS ? "that changes no file" : "that changes 3 files", ours, floors);
+    const kind = request === READS ? "that changes no file" : "that changes 3 files";
+    return linesOf(kind, isKept, ours, floors);
   });
 }
 
-function linesOf(kind: string, ours: readonly TurnCost[], floors: readonly TurnCost[]): Measured[] {
+function linesOf(
+  kind: string,
+  isKept: boolean,
+  ours: readonly TurnCost[],
+  floors: readonly TurnCost[],
+): Measured[] {
+  const ofProgram = isKept ? ", its program kept" : "";
   // The first turns compile the code of both sides.
   const of = (side: readonly TurnCost[], what: keyof TurnCost): number[] =>
     side.slice(COLD_TURNS).map((turn) => turn[what]);
@@ -198,7 +249,7 @@ function linesOf(kind: string, ours: readonly TurnCost[], floors: readonly TurnC
   const floorMs = median(of(floors, "firstMs"));
   return [
     {
-      variant: `CPU of a turn with 3 calls ${kind}`,
+      variant: `CPU of a turn with 3 calls ${kind}${ofProgram}`,
       unit: "ms CPU/turn",
       value: cpuMs,
       floor: cpuFloorMs,
@@ -214,7 +265,7 @@ function linesOf(kind: string, ours: readonly TurnCost[], floors: readonly TurnC
       },
     },
     {
-      variant: "from the request to the first text or call",
+      variant: `from the request to the first text or call${ofProgram}`,
       unit: "ms",
       value: firstMs,
       floor: floorMs,
@@ -247,7 +298,7 @@ function note(event: TraceEvent, seen: Seen): void {
 async function measureMemory(bench: Bench, place: Place, storage: AgentStorage): Promise<Measured> {
   const [few, many] = bench.isQuick ? [1, 3] : [10, 60];
   const runtime = createRuntime({ storage });
-  const agent = place.agent();
+  const { agent } = place.agent();
   const results: Promise<string>[] = [];
   const rssMb: number[] = [];
   for (const count of [few, many]) {
