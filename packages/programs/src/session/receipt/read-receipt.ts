@@ -63,7 +63,7 @@ export async function takeReceipt(
   if (last === null && mirrors !== undefined) await prune(mirrors);
   const [sessionFile, workspace, program] = await Promise.all([
     path === undefined ? null : sessionFiles.keep(path, mirrorOf(mirrors, intent)),
-    workspaces.read(intent.folder),
+    workspaces.read(intent.folder, true),
     readProgram(protocol, intent, last?.program ?? null),
   ]);
   const parts = { ...intendedParts(intent), ...(await readNamed(traces)) };

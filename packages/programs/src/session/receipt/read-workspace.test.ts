@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { clearInterval, setInterval } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
@@ -129,6 +130,34 @@ describe("a folder that was read before", () => {
     writeFileSync(join(root, "out/made"), "three");
     appendFileSync(join(root, "a.log"), "three");
     expect(await known.read(root)).toBe(first);
+  });
+
+  test("workspace-stamp-2: after a reading that waits, no git is started, and a change at once is seen", async () => {
+    await prepare();
+    const [waiting, path] = [new Workspaces(), join(root, "edited")];
+    for (const content of ["six", "ten"]) {
+      writeFileSync(path, content);
+      const first = await waiting.read(root, true);
+      // The paths that are ignored are known from here on.
+      const second = await waiting.read(root, true);
+      if (content === "ten") expect(second).toBe(first);
+      expect(await waiting.read(root)).toBe(second);
+      for (const same of ["one", "two"]) {
+        writeFileSync(path, same); // The size stays, and often the step of the clock.
+        expect(await waiting.read(root)).toEqual(await readWorkspace(root));
+      }
+    }
+  });
+
+  test("workspace-stamp-2: a reading that waits ends while files are changed all the time", async () => {
+    await prepare();
+    const writer = setInterval(() => appendFileSync(join(root, "edited"), "x"), 1);
+    try {
+      expect(Object.keys((await known.read(root, true))!.uncommitted)).toContain("edited");
+    } finally {
+      clearInterval(writer);
+    }
+    expect(await known.read(root)).toEqual(await readWorkspace(root));
   });
 
   test("workspace-stamp-1: each change is seen, also in a worktree", async () => {

@@ -37,18 +37,23 @@ interface Reading {
   readonly ignored: ReadonlySet<string>;
 }
 
+const NOTHING: ReadonlySet<string> = new Set();
+
 export class Workspaces {
   /** The last readings of this process, by folder. */
   readonly #readings = new Map<string, Reading>();
 
-  /** @returns `null` outside of git. */
-  async read(folder: string): Promise<Workspace | null> {
+  /**
+   * @param waits for the moment after which no change can go unseen, so that the next reading starts no git.
+   * @returns `null` outside of git.
+   */
+  async read(folder: string, waits = false): Promise<Workspace | null> {
     try {
       const repository = findRepository(folder);
       if (repository === undefined) return null;
       const last = this.#readings.get(folder);
       // The stamp is taken before git looks, so that a change in between is seen the next time.
-      const stamp = last && stampOf(repository, last.ignored);
+      const stamp = await stampOf(repository, last?.ignored ?? NOTHING, waits);
       if (stamp !== undefined && stamp === last?.stamp) return last.workspace;
       const { ignored, ...workspace } = await readByGit(repository);
       this.#readings.delete(folder);

@@ -6,12 +6,13 @@
 //       files of ignore rules and git's own files are in it.
 //   workspace-stamp-2. There is no stamp where a change could go unseen. That is so after a change a moment
 //       ago, and where a file system keeps whole seconds. It is also so with a repository inside of this one,
-//       and with references in another form.
+//       and with references in another form. A caller with time waits for that moment, once.
 //   - There is none either where a look at all files would cost more than git.
 
 import { createHash, type Hash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync, type Stats } from "node:fs";
 import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { SETTLED_MS } from "./session-files.ts";
 
 export interface Repository {
@@ -22,16 +23,26 @@ export interface Repository {
 /** A look at a file takes 3 µs, and a start of git some 5 ms, as measured. */
 export const FILES_MAX = 1_000;
 
-/** @param ignored the paths that git ignores. */
-export function stampOf(repository: Repository, ignored: ReadonlySet<string>): string | undefined {
+/** A timer and the clock of a file may be apart by a little. */
+const WAIT_MS = SETTLED_MS + 5;
+
+/** @param ignored the paths that git ignores. @param waits until a change of this moment is in the past. */
+export async function stampOf(
+  repository: Repository,
+  ignored: ReadonlySet<string>,
+  waits: boolean,
+): Promise<string | undefined> {
   try {
-    return readStamp(repository, ignored);
+    const stamp = readStamp(repository, ignored);
+    if (!waits || !stamp.isRecent) return stamp.text();
+    await delay(WAIT_MS);
+    return readStamp(repository, ignored).text();
   } catch {
     return undefined; // A file was removed in between, or cannot be read.
   }
 }
 
-function readStamp({ root, gitFolder }: Repository, ignored: ReadonlySet<string>): string | undefined {
+function readStamp({ root, gitFolder }: Repository, ignored: ReadonlySet<string>): Stamp {
   const stamp = new Stamp();
   const common = commonFolder(gitFolder);
   for (const folder of new Set([gitFolder, common])) {
@@ -58,7 +69,7 @@ function readStamp({ root, gitFolder }: Repository, ignored: ReadonlySet<string>
       return true;
     });
   }
-  return stamp.text();
+  return stamp;
 }
 
 interface Entry {
@@ -67,6 +78,8 @@ interface Entry {
 
 class Stamp {
   isRefused = false;
+  /** It is refused for a change of this moment. */
+  isRecent = false;
   readonly #hash: Hash = createHash("sha256");
   readonly #now = Date.now();
   #files = 0;
@@ -101,7 +114,8 @@ class Stamp {
 
   #add(path: string, { ctimeMs, size, ino, mode }: Stats): void {
     // workspace-stamp-2.
-    if (Math.abs(this.#now - ctimeMs) < SETTLED_MS || ctimeMs % 1_000 === 0) this.refuse();
+    this.isRecent = Math.abs(this.#now - ctimeMs) < SETTLED_MS;
+    if (this.isRecent || ctimeMs % 1_000 === 0) this.refuse();
     this.#hash.update(`${path}\0${ctimeMs} ${size} ${ino} ${mode}\0`);
   }
 }
