@@ -114,17 +114,34 @@ interface FoundProcess {
 
 /** Members of the tree in /proc, without zombies: they are gone, only not yet collected by their parent. */
 async function findTree({ group, marker, except }: ProcessTree): Promise<readonly FoundProcess[]> {
+  // One file per process, and a second one only while the group is not empty: this runs after every command.
+  const members = group !== undefined && send(-group, 0) ? group : undefined;
+  return findProcesses((pid) => {
+    if (pid === except) return undefined;
+    if (members !== undefined && livesInGroup(pid, members)) return { pid, isInGroup: true };
+    return isMarkedBy(environmentOf(pid), marker) ? { pid, isInGroup: false } : undefined;
+  });
+}
+
+/** Whether a process of this user carries one of these markers, which one look at all processes says. */
+export async function isMarkedAnywhere(markers: readonly string[]): Promise<boolean> {
+  const found = await findProcesses((pid) => {
+    const environment = environmentOf(pid);
+    return markers.some((marker) => isMarkedBy(environment, marker)) ? pid : undefined;
+  });
+  return found.length > 0;
+}
+
+/** The results for all other processes of this machine. Without /proc there are none. */
+async function findProcesses<Found>(look: (pid: number) => Found | undefined): Promise<readonly Found[]> {
   if (process.platform !== "linux") return [];
   const names = await readdir("/proc").catch(() => []);
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
-  // One file per process, and a second one only while the group is not empty: this runs after every command.
-  const members = group !== undefined && send(-group, 0) ? group : undefined;
-  const found: FoundProcess[] = [];
+  const found: Found[] = [];
   for (const [looks, pid] of pids.entries()) {
     if (looks % LOOKS_PER_TURN === LOOKS_PER_TURN - 1) await turn();
-    if (pid === process.pid || pid === except) continue;
-    if (members !== undefined && livesInGroup(pid, members)) found.push({ pid, isInGroup: true });
-    else if (isMarked(pid, marker)) found.push({ pid, isInGroup: false });
+    const result = pid === process.pid ? undefined : look(pid);
+    if (result !== undefined) found.push(result);
   }
   return found;
 }
@@ -137,8 +154,8 @@ function livesInGroup(pid: number, group: number): boolean {
 }
 
 /** The environment of a zombie is empty, that of another user's process cannot be read. */
-function isMarked(pid: number, marker: string): boolean {
-  return isMarkedBy(procText(`/proc/${pid}/environ`), marker);
+function environmentOf(pid: number): string {
+  return procText(`/proc/${pid}/environ`);
 }
 
 /**

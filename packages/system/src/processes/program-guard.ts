@@ -8,8 +8,8 @@
 //     guard in its execution marker.
 //   - An id of a process that was used again is never signalled. A group counts while its leader has the
 //     start time that the guard saw at first, or is gone. A marked process was marked a moment before.
-//   - A guard that ends programs has another name. By it `waitForGuards` finds the guards of dead processes,
-//     and a process that resumes their work waits for them.
+//   - A guard that ends programs has a marker of its own. By it `waitForGuards` finds the guards of dead
+//     processes, and a process that resumes their work waits for them.
 //
 // Leaky: a program that left its group AND cleared its environment is not found, but for one in a PID
 // namespace. Leaky: on macOS the environment of the system's own programs cannot be read, and only their
@@ -17,14 +17,13 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readdirSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Environment } from "./environment.ts";
-import { EXECUTION_MARKER, procText } from "./process-tree.ts";
+import { EXECUTION_MARKER, isMarkedAnywhere } from "./process-tree.ts";
 
-/** The name of a guard that ends programs. */
-const ENDING = "holdfast-ending";
+/** The entry in the environment of a guard that ends programs. */
+export const ENDING_MARKER = "HOLDFAST_GUARD=ending";
 /** How long a resume waits for the guard of a dead process: longer than a guard may take. */
 const WAIT_MS = 15_000;
 const POLL_MS = 20;
@@ -55,7 +54,8 @@ while read -r sign group; do
        esac ;;
   esac
 done
-exec /bin/sh -c "$1" ${ENDING} "$2" "$groups"`;
+export ${ENDING_MARKER}
+exec /bin/sh -c "$1" holdfast-ending "$2" "$groups"`;
 
 /** The looks with SIGTERM, and all looks: at about 50 ms each, 300 ms and 10 s. */
 const ENDS = `${START_TIME}
@@ -156,12 +156,5 @@ export function programGuard(environment: Environment): ProgramGuard {
 /** Waits until the guards of dead processes of this machine have ended their programs. */
 export async function waitForGuards(): Promise<void> {
   const deadline = performance.now() + WAIT_MS;
-  while (isAtWork() && performance.now() < deadline) await delay(POLL_MS);
-}
-
-function isAtWork(): boolean {
-  if (process.platform !== "linux") return false;
-  return readdirSync("/proc").some(
-    (name) => /^\d+$/.test(name) && procText(`/proc/${name}/cmdline`).includes(`\0${ENDING}\0`),
-  );
+  while ((await isMarkedAnywhere([ENDING_MARKER])) && performance.now() < deadline) await delay(POLL_MS);
 }
