@@ -19,6 +19,7 @@ export function writeWayBack({ command, args, env }: WayBack): ToolFile {
   const path = join(folder, "servers.json");
   // `alwaysLoad` is for Claude Code, which would search its tools first. Other programs ignore the field.
   const server = { type: "stdio", command, args, env, alwaysLoad: true };
-  createPrivate(path, JSON.stringify({ mcpServers: { [WAY_BACK]: server } }));
+  // It is of no use after a power failure, and the program waits for it.
+  createPrivate(path, JSON.stringify({ mcpServers: { [WAY_BACK]: server } }), false);
   return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
