@@ -57,7 +57,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
     "runtime/src/sessions/due-sessions.ts",
   ],
   "a text begins it and ends with it, and an error of its request means that nobody watches": [
-    "runner/src/drafts/draft-sender.ts",
+    "runtime/src/tracers/draft-sender.ts",
   ],
   "it keeps one connection, and what it does next depends on how that ended": [
     "runner/src/polls/poll-loop.ts",

@@ -326,7 +326,6 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       secrets: "where values of secrets come from, and how a process gives them to another",
       polls: "what a runner takes from its coordinator, and keeps",
-      drafts: "texts that models are writing, for people who watch their sessions",
     },
     {
       policy: "what the owner of the machine allows the runner",

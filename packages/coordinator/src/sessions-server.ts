@@ -19,6 +19,7 @@ import type { CronTimes } from "./store/schedule-firing.ts";
 import { ScheduleService } from "./services/schedule-service.ts";
 import { createServiceHost } from "./services/service-host.ts";
 import { SessionService } from "./services/session-service.ts";
+import { followSharedDrafts } from "./services/sessions/shared-drafts.ts";
 import { noticing } from "./store/notices.ts";
 
 export interface SessionsServerOptions {
@@ -59,6 +60,9 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
     warn: log,
     claimed: () => {},
   });
+  const { drafts } = storage;
+  const unfollow =
+    drafts?.watch && followSharedDrafts(host.drafts, (...asked) => drafts.watch!(...asked), clock);
   const api = serveApi({
     services: [
       // It starts no session, because no process here would run it.
@@ -79,6 +83,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
       return listener;
     },
     async close() {
+      unfollow?.();
       await host.dispatcher.close();
       await Promise.all(listeners.splice(0).map((listener) => listener.close()));
     },

@@ -219,6 +219,13 @@ export {
   type ThreadRenewal,
 } from "./ports/storage.ts";
 export {
+  DRAFT_CHARS_MAX,
+  type Draft,
+  type NewDrafts,
+  type SharedDrafts,
+  type ShownDraft,
+} from "./ports/shared-drafts.ts";
+export {
   type Arrival,
   type Arrivals,
   type Audited,

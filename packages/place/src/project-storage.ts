@@ -50,6 +50,12 @@ export function projectStorage(database: Database): AgentStorage {
     commit: (changes, now) => withStorage(database, ({ storage }) => storage.commit(changes, now), false),
     heldClaims: () => Promise.resolve([]),
     subscribe: () => () => {},
+    drafts: {
+      async watch(sessionIds, after) {
+        const { watchSqliteDrafts } = await import("@holdfast/storage/sqlite");
+        return watchSqliteDrafts(database, sessionIds, after);
+      },
+    },
     follow(_sessionId, onNotice) {
       let before = stateOfFiles(database.path);
       const timer = setInterval(() => {

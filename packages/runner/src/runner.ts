@@ -29,12 +29,13 @@ import {
   HoldfastError,
   mintId,
   type Random,
+  type SharedDrafts,
   STOP_GRACE_MS,
+  storageWith,
   toHoldfastError,
 } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
-  compositeTracer,
   createRuntime,
   systemClock,
   systemRandom,
@@ -47,7 +48,6 @@ import { CoordinatorConnection, RemoteStorage } from "@holdfast/storage/remote";
 import { nodeWarning } from "@holdfast/system";
 import { CLAIM_AGE_MS, givenBy } from "./polls/claims.ts";
 import { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
-import { DraftSender } from "./drafts/draft-sender.ts";
 import { keepCatalogue, type CatalogueOffers } from "./catalogue-sync.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import type { Runner, RunnerOptions } from "./runner-api.ts";
@@ -152,7 +152,6 @@ class CoordinatedRunner implements Runner {
   readonly #parts: Parts;
   readonly #storage: DispatchedStorage;
   readonly #runtime: Runtime;
-  readonly #drafts: DraftSender;
   readonly #loop: PollLoop<PollResponse>;
   readonly #giveUp = new AbortController();
   readonly #over = Promise.withResolvers<HoldfastError | undefined>();
@@ -181,17 +180,18 @@ class CoordinatedRunner implements Runner {
       releasing({ connection, clock, random, signal: ending, tokenOf }),
       options.secrets,
     );
-    this.#drafts = new DraftSender({
-      clock,
-      show: async (drafts) => {
-        const request = { runnerId: this.runnerId, drafts: [...drafts] };
-        const shown = connection.client(RunnerService).showDrafts(request, { timeoutMs: ANSWER_MS });
-        return (await shown).watched;
-      },
-    });
+    const show: SharedDrafts["show"] = async (shown) => {
+      const drafts = shown.map(({ sessionId, draft }) => ({
+        sessionId,
+        ...(draft === undefined ? {} : { draft: { ...draft, task: BigInt(draft.task) } }),
+      }));
+      const { runnerId } = this;
+      const runners = connection.client(RunnerService);
+      return (await runners.showDrafts({ runnerId, drafts }, { timeoutMs: ANSWER_MS })).watched;
+    };
     const tasks = options.tasks ?? [];
     this.#runtime = createRuntime({
-      storage: this.#storage,
+      storage: storageWith(this.#storage, { drafts: { show } }),
       agents: [...(options.agents ?? []), ...tasks.map((task) => taskAgent(task as TaskDefinition))],
       tasks,
       queue: queuedTasks({ queue: coordinatorQueue(connection), clock, random }),
@@ -203,8 +203,8 @@ class CoordinatedRunner implements Runner {
       adopt: true,
       dispatched: { claimAgeMs: CLAIM_AGE_MS, knowing: (know) => (parts.known.know = know) },
       machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
-      tracer: options.tracer === undefined ? this.#drafts : compositeTracer([options.tracer, this.#drafts]),
       ...defined({
+        tracer: options.tracer,
         secrets: options.environments ?? options.secrets,
         watchdog: options.watchdog,
       }),
@@ -408,7 +408,6 @@ class CoordinatedRunner implements Runner {
     this.#loop.withdraw();
     if (error === undefined) await Promise.race([this.#untilNothingIsHeld(), this.#closed.promise]);
     this.#giveUp.abort();
-    this.#drafts.close();
     await this.#loop.stop();
     await this.#runtime.close();
     // If the coordinator cannot be reached, it removes this runner after a while.

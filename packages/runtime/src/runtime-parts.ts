@@ -45,6 +45,8 @@ import { warmLimits } from "./sessions/warm-sessions.ts";
 import { executorsOf } from "./task-placement.ts";
 import { SlotWaits } from "./tasks/slot-waits.ts";
 import { UnbegunTasks } from "./tasks/unbegun-tasks.ts";
+import { compositeTracer } from "./tracers/composite-tracer.ts";
+import { DraftSender } from "./tracers/draft-sender.ts";
 import { guardedCallersTraceparent, guardedTrace, guardedTraceparent } from "./tracers/guarded-tracer.ts";
 
 const WARM_MS = 30_000;
@@ -115,6 +117,7 @@ export class RuntimeParts {
     this.#closers = [
       storage.subscribe(({ sessionId, awaited }) => sessions.arrived(sessionId, awaited)),
       ...watchCode(shared),
+      () => shared.drafts?.close(),
       ...(options.signals ?? []).map((source) => openSource(source, (...asked) => requests.signal(...asked))),
     ];
     this.#keeper = keeperOf(options.schedules, (firing) => ({
@@ -172,6 +175,7 @@ interface SharedParts {
   readonly development: boolean;
   readonly immediate: Immediate;
   readonly tracer: AgentTracer;
+  readonly drafts: DraftSender | undefined;
   readonly trace: DriverWorld["trace"];
   readonly traceparent: DriverWorld["traceparent"];
   readonly warn: (sessionId: string, message: string) => void;
@@ -185,10 +189,18 @@ interface SharedParts {
   readonly entries: SessionEntries;
 }
 
+function tracerOf(given: AgentTracer | undefined, drafts: DraftSender | undefined): AgentTracer {
+  if (given === undefined || drafts === undefined) return given ?? drafts ?? silentTracer;
+  return compositeTracer([given, drafts]);
+}
+
 /** Ports that are not in the options are those of a Node process. */
 function sharedParts(options: RuntimeOptions): SharedParts {
-  const { storage, watchdog, tracer = silentTracer, immediate = setImmediate } = options;
+  const { storage, watchdog, immediate = setImmediate } = options;
   const { clock = clockFor(storage), random = systemRandom() } = options;
+  const { drafts: shared } = storage;
+  const drafts = shared?.show && new DraftSender({ clock, show: (shown) => shared.show!(shown) });
+  const tracer = tracerOf(options.tracer, drafts);
   const committer = new GroupCommitter(storage, clock, immediate);
   const trace = guardedTrace(tracer);
   return {
@@ -200,6 +212,7 @@ function sharedParts(options: RuntimeOptions): SharedParts {
     development: options.development ?? isDevelopment(),
     immediate,
     tracer,
+    drafts,
     trace,
     traceparent: guardedTraceparent(tracer),
     warn: (sessionId, message) => trace?.({ type: "warned", sessionId, at: clock.now(), message }),

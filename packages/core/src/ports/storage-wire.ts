@@ -24,7 +24,7 @@ import type { Change } from "../session/changes.ts";
 export type StorageMethod =
   | Exclude<
       keyof AgentStorage,
-      "name" | "durable" | "groupsMax" | "now" | "reader" | "lost" | "close" | "follow" | "renewal"
+      "name" | "durable" | "groupsMax" | "now" | "reader" | "lost" | "drafts" | "close" | "follow" | "renewal"
     >
   | `reader.${keyof StorageReader}`;
 

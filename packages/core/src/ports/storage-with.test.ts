@@ -23,6 +23,7 @@ function everything() {
     subscribe: vi.fn(),
     follow: vi.fn(),
     lost: new Promise<never>(() => {}),
+    drafts: { show: vi.fn(), watch: vi.fn() },
     reader: {} as StorageReader,
     close: vi.fn(),
   } satisfies Required<AgentStorage>;

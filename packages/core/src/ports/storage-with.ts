@@ -25,6 +25,7 @@ export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage
     subscribe: (listener) => storage.subscribe(listener),
     follow: storage.follow && ((sessionId, onNotice) => storage.follow!(sessionId, onNotice)),
     lost: storage.lost,
+    drafts: storage.drafts,
     reader: storage.reader,
     close: () => storage.close(),
   };

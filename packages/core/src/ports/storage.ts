@@ -5,6 +5,7 @@
 
 import type { JournalRecord } from "../journal/record.ts";
 import type { Session, SessionStatus } from "../session/session.ts";
+import type { SharedDrafts } from "./shared-drafts.ts";
 import type { HoldfastError } from "../errors/errors.ts";
 import type { AuditRow } from "../session/audit/audit.ts";
 import type { ClaimResult, HeldClaim, HeldClaimsQuery } from "../session/claim-results.ts";
@@ -353,6 +354,12 @@ export interface AgentStorage {
    * reads still answer. Never rejects. An adapter that cannot be lost, or does not know, leaves it out.
    */
   readonly lost?: Promise<HoldfastError> | undefined;
+
+  /**
+   * The texts that models are writing. `show` is absent where no other process shows these sessions, and
+   * `watch` where none runs them.
+   */
+  readonly drafts?: Partial<SharedDrafts> | undefined;
 
   /** Reads for people: never on the path of a commit. */
   readonly reader: StorageReader;

@@ -141,6 +141,38 @@ test(
   },
 );
 
+test(
+  "the page of a local database shows the texts that two other processes are writing",
+  ofCampaign,
+  async ({ skip }) => {
+    if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+    for (const gate of GATES) rmSync(gateOf(gate), { force: true });
+    const local = await PageStand.open(browser, stand.project);
+    await local.openLocal();
+    // The first process owns the database, and the second one reaches it through the first.
+    const runs = [];
+    for (const id of ["first", "second"]) {
+      const run = stand.project.start(["run", `${AGENTS}#writer`, "--session", id]);
+      await run.says("Write the answer");
+      runs.push(run);
+    }
+    const draft = local.page.getByRole("article", { name: "assistant, being written" });
+    for (const id of ["first", "second"]) {
+      await local.follow(`sessions/${id}`);
+      await draft.getByText("The first half of the answer,").waitFor();
+      expect(await draft.getByText("and the second").count()).toBe(0);
+    }
+    open(1);
+    await draft.getByText("and the second").waitFor();
+    open(2);
+    await local.page.getByRole("article", { name: "assistant", exact: true }).waitFor();
+    await draft.waitFor({ state: "detached" });
+    for (const run of runs) expect((await run.finished).code).toBe(0);
+    expect(local.trouble).toEqual([]);
+    await local.page.close();
+  },
+);
+
 test("a call is denied with a reason by keyboard, which the agent reads", ofCampaign, async ({ skip }) => {
   if (CHROMIUM === undefined) skip(NO_CHROMIUM);
   const { page } = stand;

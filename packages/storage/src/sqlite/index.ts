@@ -10,6 +10,7 @@ export {
   openSqliteReader,
   openSqliteStorage,
   ownSqliteStorage,
+  watchSqliteDrafts,
   withSqliteStorage,
   type OpenSqlite,
   type OwnerAnswer,

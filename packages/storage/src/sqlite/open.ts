@@ -3,7 +3,13 @@
 // `openSqliteReader` only reads.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConflictError, HoldfastError, type AgentStorage, type StorageReader } from "@holdfast/core";
+import {
+  ConflictError,
+  HoldfastError,
+  type AgentStorage,
+  type NewDrafts,
+  type StorageReader,
+} from "@holdfast/core";
 import { bootId } from "../host-presence.ts";
 import { Blobs } from "./tables/blobs.ts";
 import { connectToOwner, HELLO_TIMEOUT_MS, type SocketStorage } from "./socket/client.ts";
@@ -166,6 +172,22 @@ export async function askSqliteOwner(
   if (client === undefined) return undefined;
   try {
     return { owner: client.owner, claimed: await client.claimed(sessionIds) };
+  } finally {
+    await client.close();
+  }
+}
+
+/** The drafts of watched sessions, from the owner of the database. Without an owner there are none. */
+export async function watchSqliteDrafts(
+  { path }: { readonly path: string },
+  sessionIds: readonly string[],
+  after: number,
+): Promise<NewDrafts> {
+  const paths = findPaths(path);
+  const client = paths && (await connectToOwner(paths, HELLO_TIMEOUT_MS));
+  if (client === undefined) return { drafts: [], next: after };
+  try {
+    return await client.drafts.watch(sessionIds, after);
   } finally {
     await client.close();
   }

@@ -16,6 +16,7 @@ import type {
   HeldClaim,
   HoldfastError,
   SessionSnapshot,
+  SharedDrafts,
   StorageReader,
 } from "@holdfast/core";
 import type { OwnerInfo } from "./file/ownership.ts";
@@ -29,6 +30,10 @@ export class SharedStorage implements AgentStorage {
   readonly durable = true;
   readonly path: string;
   readonly reader: StorageReader;
+  readonly drafts: SharedDrafts = {
+    show: (drafts) => this.#line.call((storage) => storage.drafts.show(drafts)),
+    watch: (...asked) => this.#line.call((storage) => storage.drafts.watch(...asked)),
+  };
 
   readonly #line: SharedLine;
   readonly #listeners = new Set<(arrival: Arrival) => void>();

@@ -20,6 +20,8 @@ export interface DraftReader {
 
 export class Drafts {
   readonly #readers = new Map<string, Set<(draft: Draft) => void>>();
+  /** Called when a reader came. Must not throw. */
+  onRead: () => void = () => undefined;
 
   /** @param onDraft called when there is something to take. Must not throw. */
   read(sessionId: string, onDraft: () => void): DraftReader {
@@ -31,6 +33,7 @@ export class Drafts {
     const readers = this.#readers.get(sessionId) ?? new Set();
     this.#readers.set(sessionId, readers);
     readers.add(receive);
+    this.onRead();
     return {
       take: () => {
         const taken = [...waiting.values()];
@@ -42,6 +45,11 @@ export class Drafts {
         if (readers.size === 0 && this.#readers.get(sessionId) === readers) this.#readers.delete(sessionId);
       },
     };
+  }
+
+  /** The sessions that have a reader. */
+  watched(): readonly string[] {
+    return [...this.#readers.keys()];
   }
 
   isWatched(sessionId: string): boolean {

@@ -46,6 +46,7 @@ import {
 import { Blobs } from "../tables/blobs.ts";
 import { ClientClaims } from "./client-claims.ts";
 import type { SqlDriver, SqlStatement } from "../file/driver.ts";
+import { DraftBoard } from "./draft-board.ts";
 import { DueIndex } from "./due-index.ts";
 import type { FileGuard } from "../file/file-guard.ts";
 import { Heads } from "./heads.ts";
@@ -103,6 +104,7 @@ export class SqliteStorage implements AgentStorage {
   readonly #dueIndex: DueIndex;
   /** @internal */
   readonly clients: ClientClaims;
+  readonly drafts = new DraftBoard();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #followers = new Followers();
   readonly #options: SqliteStorageOptions;

@@ -24,6 +24,7 @@ import {
   LimitError,
   MIB,
   type SessionSnapshot,
+  type SharedDrafts,
   type StorageReader,
   UnavailableError,
 } from "@holdfast/core";
@@ -118,6 +119,13 @@ export class SocketStorage implements AgentStorage {
   /** Whether the connection has ended. */
   get isOver(): boolean {
     return !this.#socket.writable;
+  }
+
+  get drafts(): SharedDrafts {
+    return {
+      show: (drafts) => this.#ask("drafts.show", { drafts }),
+      watch: (sessionIds, after) => this.#ask("drafts.watch", { sessionIds, after }),
+    };
   }
 
   /** This process begins to hold claims without an end, or comes back with them. */

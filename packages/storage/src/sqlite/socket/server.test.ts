@@ -3,10 +3,10 @@
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import type { Change } from "@holdfast/core";
+import { type Change, DRAFT_CHARS_MAX } from "@holdfast/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import { askSqliteOwner, connectSqliteStorage, ownSqliteStorage } from "../index.ts";
+import { askSqliteOwner, connectSqliteStorage, ownSqliteStorage, watchSqliteDrafts } from "../index.ts";
 import type { SqliteStorage } from "../engine/sqlite-storage.ts";
 import { newFolder } from "../testing/folder.ts";
 import { LINE_BYTES_MAX } from "./wire.ts";
@@ -339,4 +339,23 @@ test("the owner answers which sessions a process holds, be it the owner or anoth
   await vi.waitFor(async () => expect((await askSqliteOwner(owner, asked))?.claimed).toEqual(["ses-1"]));
   await owner.close();
   expect(await askSqliteOwner(owner, asked)).toBeUndefined();
+});
+
+test("drafts pass between two processes through the owner, and a wrong one is refused", async () => {
+  const [runs, shows] = await Promise.all(
+    [1, 2].map(async () => (await connectSqliteStorage({ path: owner.path }))!),
+  );
+  const draft = { task: 2, text: "so far" };
+  expect(await runs!.drafts.show([{ sessionId: "ses-1", draft }])).toEqual([]);
+  expect(await shows!.drafts.watch(["ses-1"], 0)).toEqual({ drafts: [], next: 0 });
+  expect(await runs!.drafts.show([{ sessionId: "ses-1", draft }])).toEqual(["ses-1"]);
+  const drafts = [{ sessionId: "ses-1", draft }];
+  expect(await watchSqliteDrafts({ path: owner.path }, ["ses-1"], 0)).toEqual({ drafts, next: 1 });
+  expect(await shows!.drafts.watch(["ses-1"], 1)).toEqual({ drafts: [], next: 1 });
+  const long = { task: 2, text: "x".repeat(DRAFT_CHARS_MAX + 1) };
+  await expect(runs!.drafts.show([{ sessionId: "ses-1", draft: long }])).rejects.toMatchObject({
+    code: "usage",
+  });
+  await Promise.all([runs!.close(), shows!.close()]);
+  await expectUnharmed();
 });

@@ -12,7 +12,14 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { chmodSync, rmSync } from "node:fs";
 import { clearImmediate, clearTimeout, setImmediate, setTimeout } from "node:timers";
-import { type ChangeResult, leaseFromWire, toHoldfastError, toWireError, withLease } from "@holdfast/core";
+import {
+  type ChangeResult,
+  leaseFromWire,
+  type ShownDraft,
+  toHoldfastError,
+  toWireError,
+  withLease,
+} from "@holdfast/core";
 import { ClientProcesses, type Holding } from "./client-processes.ts";
 import { Connection } from "./connection.ts";
 import type { OwnerInfo } from "../file/ownership.ts";
@@ -175,6 +182,15 @@ export class StorageServer {
         return storage.due(asked);
       case "claimed":
         return storage.clients.claimed((params as { readonly sessionIds: readonly string[] }).sessionIds);
+      case "drafts.show":
+        return storage.drafts.show((params as { readonly drafts: readonly ShownDraft[] }).drafts);
+      case "drafts.watch": {
+        const { sessionIds, after } = params as {
+          readonly sessionIds: readonly string[];
+          readonly after: number;
+        };
+        return storage.drafts.watch(sessionIds, after);
+      }
       case "reader.sessions":
         return storage.reader.sessions(asked);
       case "reader.counts":

@@ -10,7 +10,14 @@
 //     error. A client that sends anything else is disconnected. Neither harms other clients or undoes earlier
 //     requests.
 
-import { type Arrival, isStorageCall, MIB, type StorageMethod, type WireError } from "@holdfast/core";
+import {
+  type Arrival,
+  DRAFT_CHARS_MAX,
+  isStorageCall,
+  MIB,
+  type StorageMethod,
+  type WireError,
+} from "@holdfast/core";
 import { readMark } from "../../host-presence.ts";
 import { isObject } from "../file/plain-files.ts";
 import type { OwnerInfo } from "../file/ownership.ts";
@@ -26,8 +33,11 @@ export interface Hello extends OwnerInfo {
   readonly database: string;
 }
 
-/** A process holds claims (`Holding`), or has none any more; or it asks which sessions any process holds. */
-type ClientMethod = "hold" | "leave" | "claimed";
+/**
+ * A process holds claims (`Holding`), or has none any more. It may ask which sessions any process holds, and
+ * share drafts (`SharedDrafts`).
+ */
+type ClientMethod = "hold" | "leave" | "claimed" | "drafts.show" | "drafts.watch";
 
 export interface Request {
   readonly id: number;
@@ -70,6 +80,9 @@ export function parseRequest(line: string): Request | { readonly id: number } | 
 function isClientCall(method: unknown, params: unknown): boolean {
   if (!isObject(params)) return false;
   if (method === "claimed") return isTexts(params["sessionIds"]);
+  if (method === "drafts.show") return isDrafts(params["drafts"]);
+  if (method === "drafts.watch")
+    return isTexts(params["sessionIds"]) && Number.isSafeInteger(params["after"]);
   return method === "leave" || (method === "hold" && isHolding(params));
 }
 
@@ -80,6 +93,20 @@ function isHolding({ client, mark, claims }: Record<string, unknown>): boolean {
 
 function isTexts(texts: unknown): boolean {
   return Array.isArray(texts) && texts.every((text) => typeof text === "string");
+}
+
+function isDrafts(drafts: unknown): boolean {
+  const isDraft = ({ task, text }: Record<string, unknown>): boolean =>
+    Number.isSafeInteger(task) && typeof text === "string" && text.length <= DRAFT_CHARS_MAX;
+  return (
+    Array.isArray(drafts) &&
+    drafts.every(
+      (shown) =>
+        isObject(shown) &&
+        typeof shown["sessionId"] === "string" &&
+        (shown["draft"] === undefined || (isObject(shown["draft"]) && isDraft(shown["draft"]))),
+    )
+  );
 }
 
 function isClaims(claims: unknown): boolean {

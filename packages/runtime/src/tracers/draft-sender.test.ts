@@ -1,6 +1,7 @@
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { beforeEach, expect, test } from "vitest";
-import { DraftSender, type ShownDraft } from "./draft-sender.ts";
+import type { ShownDraft } from "@holdfast/core";
+import { DraftSender } from "./draft-sender.ts";
 
 let clock: TestClock;
 let sender: DraftSender;
@@ -76,7 +77,7 @@ test("a watched session is shown the whole text so far soon after each piece, an
   token("!");
   await pass(250);
   expect(requests.at(-1)).toEqual([
-    { sessionId: "a", draft: { task: 4n, text: "The first and the second!" } },
+    { sessionId: "a", draft: { task: 4, text: "The first and the second!" } },
   ]);
 });
 

@@ -1,23 +1,30 @@
-// `DraftSender` shows the coordinator what models write in sessions of the runner, for people who watch these
-// sessions.
+// `DraftSender` shows what models write in sessions of this process, for people who watch these sessions
+// elsewhere.
 //
 //   - Nothing is stored, and no step waits for it. A draft is the whole text so far, so the next one makes up for
 //     one that was lost.
 //   - While nobody watches, one request in `ASK_MS` asks whether somebody does, and none while no model writes.
 //   - Memory: the end of the text of each task that streams.
 
-import { type AgentTracer, type Clock, positionIn, type TraceEvent } from "@holdfast/core";
+import {
+  type AgentTracer,
+  type Clock,
+  DRAFT_CHARS_MAX,
+  positionIn,
+  type SharedDrafts,
+  type ShownDraft,
+  type TraceEvent,
+} from "@holdfast/core";
 
 /** From a piece of a text to the request that shows it. */
 const SHOW_MS = 250;
 const ASK_MS = 3_000;
-const CHARS_MAX = 16_000;
 const DRAFTS_MAX = 100;
-/** Less than the coordinator's limit for a request, 1 MiB, also with three bytes for each character. */
+/** Less than a coordinator's limit for a request, 1 MiB, also with three bytes for each character. */
 const REQUEST_CHARS = 200_000;
 const WATCHED_MAX = 1_000;
 
-interface Draft {
+interface Writing {
   readonly sessionId: string;
   readonly task: number;
   readonly attempt: number;
@@ -28,18 +35,13 @@ interface Draft {
 
 export interface DraftSenderHost {
   readonly clock: Pick<Clock, "monotonic" | "setTimer">;
-  /** @returns the sessions that somebody watches. Rejects where the coordinator cannot be reached. */
-  show(drafts: readonly ShownDraft[]): Promise<readonly string[]>;
-}
-
-export interface ShownDraft {
-  readonly sessionId: string;
-  readonly draft?: { readonly task: bigint; readonly text: string };
+  /** Rejects where nobody can be reached. */
+  readonly show: SharedDrafts["show"];
 }
 
 export class DraftSender implements AgentTracer {
   readonly #host: DraftSenderHost;
-  readonly #drafts = new Map<string, Draft>();
+  readonly #drafts = new Map<string, Writing>();
   /** The sessions that somebody watched when it asked last. They stay between two calls of a model. */
   readonly #watched = new Set<string>();
   /** When it is asked again about sessions that nobody watched. Monotonic milliseconds. */
@@ -65,7 +67,7 @@ export class DraftSender implements AgentTracer {
     }
   }
 
-  #eachOf(sessionId: string, visit: (draft: Draft, taskId: string) => void): void {
+  #eachOf(sessionId: string, visit: (draft: Writing, taskId: string) => void): void {
     for (const [taskId, draft] of this.#drafts) if (draft.sessionId === sessionId) visit(draft, taskId);
   }
 
@@ -83,7 +85,7 @@ export class DraftSender implements AgentTracer {
     this.#drafts.set(taskId, draft);
     // Cut rarely: a cut copies the text.
     const whole = draft.text + text;
-    rewrite(draft, whole.length > 2 * CHARS_MAX ? whole.slice(-CHARS_MAX) : whole);
+    rewrite(draft, whole.length > 2 * DRAFT_CHARS_MAX ? whole.slice(-DRAFT_CHARS_MAX) : whole);
     this.#schedule();
   }
 
@@ -99,7 +101,7 @@ export class DraftSender implements AgentTracer {
     this.#timer = { cancel, isSoon: isAwaited };
   }
 
-  #isAwaited({ sessionId, isNew }: Draft): boolean {
+  #isAwaited({ sessionId, isNew }: Writing): boolean {
     return isNew && this.#watched.has(sessionId);
   }
 
@@ -133,17 +135,17 @@ export class DraftSender implements AgentTracer {
     const asks = now >= this.#askAt;
     if (asks) this.#askAt = now + ASK_MS;
     const due: ShownDraft[] = [];
-    const taken = new Map<string, Draft>();
+    const taken = new Map<string, Writing>();
     let chars = 0;
     for (const [taskId, draft] of this.#drafts) {
       const { sessionId, task } = draft;
       if (due.length === DRAFTS_MAX) break;
       if (this.#isAwaited(draft) || (asks && this.#watched.has(sessionId))) {
-        const text = draft.text.slice(-CHARS_MAX).toWellFormed();
+        const text = draft.text.slice(-DRAFT_CHARS_MAX).toWellFormed();
         chars += text.length;
         if (chars > REQUEST_CHARS) break;
         draft.isNew = false;
-        due.push({ sessionId, draft: { task: BigInt(task), text } });
+        due.push({ sessionId, draft: { task, text } });
       } else if (asks) due.push({ sessionId });
       else continue;
       taken.set(taskId, draft);
@@ -157,7 +159,7 @@ export class DraftSender implements AgentTracer {
   }
 }
 
-function rewrite(draft: Draft, text: string): void {
+function rewrite(draft: Writing, text: string): void {
   draft.text = text;
   draft.isNew = true;
 }
