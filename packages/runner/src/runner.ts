@@ -201,6 +201,7 @@ class CoordinatedRunner implements Runner {
       leaseMs: registered.leaseMs,
       renewMs: registered.renewMs,
       adopt: true,
+      showsTexts: true,
       dispatched: { claimAgeMs: CLAIM_AGE_MS, knowing: (know) => (parts.known.know = know) },
       machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
       ...defined({

@@ -198,7 +198,7 @@ function tracerOf(given: AgentTracer | undefined, drafts: DraftSender | undefine
 function sharedParts(options: RuntimeOptions): SharedParts {
   const { storage, watchdog, immediate = setImmediate } = options;
   const { clock = clockFor(storage), random = systemRandom() } = options;
-  const { drafts: shared } = storage;
+  const shared = options.showsTexts === true ? storage.drafts : undefined;
   const drafts = shared?.show && new DraftSender({ clock, show: (shown) => shared.show!(shown) });
   const tracer = tracerOf(options.tracer, drafts);
   const committer = new GroupCommitter(storage, clock, immediate);

@@ -35,6 +35,7 @@ export async function keepRuntime<T>({
   const watchdog = isDebugged() ? undefined : new Watchdog({ path: suspectsFile(database) });
   const runtime = createRuntime({
     ...leaseOf(database),
+    showsTexts: true,
     ...defined({ watchdog }),
     ...options,
   });

@@ -51,6 +51,7 @@ const RUNTIME = {
     fits: (value) => isObject(value) && typeof value["get"] === "function",
   },
   tracer: object("a tracer"),
+  showsTexts: flag,
   clock: object("a clock"),
   random: object("a source of chance"),
   immediate: functionRule("a function like setImmediate"),

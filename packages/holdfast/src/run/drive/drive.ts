@@ -295,6 +295,7 @@ class StorageRun {
       storage: this.#tail.watch(isRecorded ? recordingAnswers(storage) : storage),
       agents: options.agent === undefined ? [] : [options.agent],
       adopt: false,
+      showsTexts: true,
       ...options.runtime,
       ...(options.database === undefined ? {} : leaseOf(options.database)),
       ...defined({ watchdog, prices }),

@@ -64,6 +64,7 @@ export class AgentFileRun {
       agents: [this.#agent],
       prices: modelPrices(),
       secrets: this.#secrets,
+      showsTexts: true,
       tracer: {
         trace: (event) => {
           if (event.type === "waiting") for (const wait of event.waits) ask(event.sessionId, wait);
