@@ -1,7 +1,7 @@
 // Typing in `holdfast chat` on a real terminal.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { startScriptedModelServer, type Conversation, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
@@ -20,7 +20,10 @@ beforeEach(async () => {
   server = await startScriptedModelServer({
     script: ({ messages }: Conversation) => {
       const turn = messages.filter(({ role }) => role === "user").length;
-      seen[turn - 1] = messages.at(-1)?.text ?? "";
+      const last = messages.at(-1);
+      seen[turn - 1] = last?.text ?? "";
+      if (last?.role === "user" && last.text.includes("append"))
+        return { toolCalls: [{ name: "shell", input: { command: "echo line >> lines.txt" } }] };
       return { text: `answer ${turn}.` };
     },
   });
@@ -124,3 +127,26 @@ test("the arrow keys have the lines of an earlier conversation, and none with a 
   enter(second, "/exit");
   await second.finished;
 });
+
+test(
+  "a line that was typed before a question stood there does not answer it, and one after it does",
+  SLOW,
+  async () => {
+    const env = { ANTHROPIC_API_KEY: KEY, HOLDFAST_SCRIPTED_MODEL_URL: server.url };
+    const args = ["chat", ".holdfast/agents/helper.md", "append", "--session", "ahead"];
+    const first = await project.finish(args, { env, stdin: "" });
+    expect(first.stderr).toContain("type y or n");
+    const again = project.shellOnTerminal(
+      `ANTHROPIC_API_KEY=${KEY} HOLDFAST_SCRIPTED_MODEL_URL=${server.url} holdfast chat --session ahead`,
+    );
+    again.child.stdin.write("y\ny\n");
+    await again.says(/typed before the question stood there[^]*typed before the question stood there/);
+    expect(existsSync(project.path("lines.txt"))).toBe(false);
+    await again.says("answer> ");
+    enter(again, "y");
+    await again.says("answer 1.");
+    expect(readFileSync(project.path("lines.txt"), "utf8")).toBe("line\n");
+    enter(again, "/exit");
+    await again.finished;
+  },
+);

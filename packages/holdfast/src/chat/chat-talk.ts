@@ -1,13 +1,15 @@
 // `ChatTalk`: what a person and a session say to each other in a terminal.
 //
 // The talk stands in one of three ways. It *works* from a request to its answer. It is *asked* while a
-// question is open. It is *idle* while the session waits for the next request. Events of the journal alone
+// question is open. It is *idle* while the session waits for the next request. Lines that come before the
+// session is shown wait. Events of the journal alone
 // change that, apart from a line that was sent: the talk then works, until an event says otherwise.
 //
 //   - A line is an answer while the talk is asked, and the next request while it is idle. While it works, a
 //     typed line steers the model, and a piped line waits for its turn.
 //   - Nothing is answered but by a line. A line that is no answer to the open question is refused. One
-//     question is shown at a time, so a line is for the one that the person has read.
+//     question is shown at a time, so a line is for the one that the person has read. A line that was typed
+//     before that question stood there answers nothing.
 //   - A line `/name arguments` that names a command of a file is the text of this file (`ChatCommands`). It is
 //     never an answer. A program with commands of its own gets such a line as a command, once it has answered.
 //   - Each line has a key of its own. A line whose receipt was lost is sent again under it, and is stored
@@ -31,6 +33,7 @@ import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../run/typing/stdin-listener.ts";
+import { TYPED_AHEAD } from "../run/typing/typed-ahead.ts";
 import { askedLines, openQuestions } from "@holdfast/terminal/view/describe-session";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
 import { liveView, type AskedQuestions, type LiveView } from "@holdfast/terminal/view/work/live-view";
@@ -63,9 +66,18 @@ const HELP = [
 ];
 
 type Question = Omit<TypedQuestion, "type"> & {
-  /** The question in full, and how it is answered. */
+  /** The question in full. */
   readonly lines: readonly string[];
 };
+
+type Stand = "new" | "opening" | "working" | "idle" | "left";
+
+/** A line that waits for its turn. */
+interface HeldLine {
+  readonly text: string;
+  /** The question that stood there when it was typed. */
+  readonly question?: Question | undefined;
+}
 
 export class ChatTalk implements DriveChat, LiveView {
   readonly #io: Io;
@@ -77,8 +89,8 @@ export class ChatTalk implements DriveChat, LiveView {
   readonly #first = Promise.withResolvers<string | undefined>();
   #target = Promise.withResolvers<SignalTarget>();
   #questions: Question[] = [];
-  #stand: "new" | "working" | "idle" | "left" = "new";
-  readonly #held: string[] = [];
+  #stand: Stand = "new";
+  readonly #held: HeldLine[] = [];
   #isOver = false;
   #interrupts = 0;
   /** An interruption was sent, and the turn has not ended yet. Lines wait meanwhile. */
@@ -92,9 +104,9 @@ export class ChatTalk implements DriveChat, LiveView {
   constructor(io: Io, sessionId: string, begun: readonly string[] | undefined, commands: LineCommands) {
     this.#io = io;
     this.#commands = commands;
-    this.#stand = begun === undefined ? "new" : "working";
+    this.#stand = begun === undefined ? "new" : "opening";
     this.#sessionId = sessionId;
-    this.#held = [...(begun ?? [])];
+    this.#held = (begun ?? []).map((text) => ({ text }));
     this.#terminal = new ChatTerminal(io, {
       line: (text) => this.#line(text),
       end: () => this.#end(),
@@ -241,7 +253,8 @@ export class ChatTalk implements DriveChat, LiveView {
         ? this.#next()
         : this.#send({ type: "signal", name: "steer", payload, receipt });
     }
-    this.#held.push(queued?.replace(/^\//, "//") ?? line);
+    const question = this.#questions.find((one) => this.#terminal.typedAhead.isAfter(one));
+    this.#held.push({ text: queued?.replace(/^\//, "//") ?? line, question });
     this.#next();
   }
 
@@ -254,10 +267,11 @@ export class ChatTalk implements DriveChat, LiveView {
   #next(): void {
     const question = this.#questions[0];
     for (;;) {
-      const [line] = this.#held;
-      const isBusy = this.#stand === "working" && question === undefined;
+      const [held] = this.#held;
+      const isBusy = isAtWork(this.#stand) && question === undefined;
       if (this.#stand === "left") return; // The rest of the input is not sent.
-      if (line === undefined) break;
+      if (held === undefined) break;
+      const line = held.text;
       const command = this.#commands.read(line);
       // A piped command is for the place where it stands. The text of a file, and a command of the program, are
       // messages.
@@ -269,7 +283,8 @@ export class ChatTalk implements DriveChat, LiveView {
         this.#warn(`the question is still open, and a command is no answer: ${howToAnswer(question)}`);
       else if (isForUs) this.#obey(line);
       else if (question !== undefined) {
-        if (this.#answer(line, question)) return;
+        if (this.#terminal.isTyped && held.question !== question) this.#warn(TYPED_AHEAD);
+        else if (this.#answer(line, question)) return;
       } else {
         const isForProgram = command !== undefined && "isCommand" in command;
         const isFirst = this.#stand === "new";
@@ -287,10 +302,12 @@ export class ChatTalk implements DriveChat, LiveView {
         return this.#send({ type: "signal", name: NEXT_INPUT, payload: text });
       }
     }
-    const isBlocked = question !== undefined || this.#stand !== "working";
+    const isBlocked = question !== undefined || !isAtWork(this.#stand);
     if (this.#isOver && this.#held.length === 0 && isBlocked)
       void this.#sending.then(() => this.#leave({ type: "left" }));
-    else if (isBlocked) this.#terminal.prompt(question === undefined ? "> " : "answer> ");
+    else if (question === undefined && isBlocked) this.#terminal.prompt("> ");
+    else if (question !== undefined && this.#terminal.typedAhead.isReady(question))
+      this.#terminal.prompt("answer> ");
   }
 
   get #isExternal(): boolean {
@@ -326,7 +343,7 @@ export class ChatTalk implements DriveChat, LiveView {
       at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`,
     );
     const shown = { ...question, ...defined({ lastingRule }) };
-    this.#keep([...this.#questions, { ...shown, lines: [...asked, paint.dim(`  ${howToAnswer(shown)}`)] }]);
+    this.#keep([...this.#questions, { ...shown, lines: asked }]);
   }
 
   #keep(questions: Question[]): void {
@@ -335,6 +352,13 @@ export class ChatTalk implements DriveChat, LiveView {
     const [first] = questions;
     if (first === undefined || first.id === before?.id || this.#io.isJson) return;
     for (const line of first.lines) this.#terminal.say(line);
+    const hint = this.#io.notes.paint.dim(`  ${howToAnswer(first)}`);
+    if (!this.#terminal.isTyped) return this.#terminal.say(hint);
+    void this.#terminal.typedAhead.shown(first).then(() => {
+      if (this.#questions[0] !== first) return;
+      this.#terminal.say(hint);
+      this.#next();
+    });
   }
 
   /** @returns whether it was one. */
@@ -395,6 +419,10 @@ type Message =
       readonly receipt?: string;
     }
   | { readonly type: "answer"; readonly question: number; readonly payload: unknown };
+
+function isAtWork(stand: Stand): boolean {
+  return stand === "working" || stand === "opening";
+}
 
 /** The text of `/queue TEXT`. */
 function queuedText(line: string): string | undefined {

@@ -8,6 +8,7 @@ import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { holdTerminal } from "@holdfast/terminal/frame/screen/held-terminal";
+import { TypedAhead } from "../run/typing/typed-ahead.ts";
 import { ChatHistory, HISTORY_LINES_MAX } from "./chat-history.ts";
 
 const MARK_PASTES = "\u001b[?2004h";
@@ -28,6 +29,8 @@ export class ChatTerminal {
   readonly #history: ChatHistory;
   readonly #lines: Interface;
   readonly isTyped: boolean;
+  /** Which lines can be an answer to a question that is on the screen. */
+  readonly typedAhead: TypedAhead<object>;
   #prompt: string | undefined;
   #isClosed = false;
   #isPasting = false;
@@ -50,6 +53,8 @@ export class ChatTerminal {
     this.#lines = this.isTyped
       ? createInterface({ input: io.stdin, output, ...typing, history: [...this.#history.lines()] })
       : createInterface({ input: io.stdin, crlfDelay: Infinity });
+    this.typedAhead = new TypedAhead(io.stdin);
+    if (this.isTyped) this.typedAhead.open();
     this.#release = this.isTyped ? this.#hold() : () => {};
     this.#lines.on("line", (line) => {
       this.#prompt = undefined;
@@ -125,6 +130,7 @@ export class ChatTerminal {
 
   close(): void {
     this.#isClosed = true;
+    this.typedAhead.close();
     this.#lines.close();
     this.#release();
   }

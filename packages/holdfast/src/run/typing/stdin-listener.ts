@@ -19,7 +19,7 @@ import { isConversation, openQuestions, questionLine } from "@holdfast/terminal/
 import { stdinSignals, type LineMeaning } from "@holdfast/runtime";
 import { questionOf, readTypedLine } from "@holdfast/terminal/view/typed-answer";
 import type { ShownQuestion, ShownQuestions } from "./shown-questions.ts";
-import { TypedAhead } from "./typed-ahead.ts";
+import { TYPED_AHEAD, TypedAhead } from "./typed-ahead.ts";
 
 const TEXT_CHARS = 200;
 
@@ -96,11 +96,7 @@ export class StdinListener {
     const { name } = meaning.signal;
     if (shown !== undefined && questionOf(name) !== undefined) {
       this.#asker = shown.sessionId;
-      if (!this.#typedAhead.isAfter(shown))
-        return {
-          type: "refused",
-          reason: "this was typed before the question stood there: read it, and type again",
-        };
+      if (!this.#typedAhead.isAfter(shown)) return { type: "refused", reason: TYPED_AHEAD };
       if (await this.#isOpen(shown)) return meaning;
       this.#questions.end(shown.sessionId, shown.wait.id);
       const prompt = questionLine(shown.wait.prompt, TEXT_CHARS);

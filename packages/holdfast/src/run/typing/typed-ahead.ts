@@ -8,6 +8,7 @@ import type { Readable } from "node:stream";
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
 
 const LOOK_MS = 10;
+export const TYPED_AHEAD = "this was typed before the question stood there: read it, and type again";
 
 export class TypedAhead<Question> {
   readonly #input: Readable;
@@ -46,6 +47,11 @@ export class TypedAhead<Question> {
       if (!this.#isOpen) return;
     }
     this.#answerable = question;
+  }
+
+  /** Whether a line that is read from now on can be an answer to the question. */
+  isReady(question: Question): boolean {
+    return this.#answerable === question;
   }
 
   /** Whether the line that was read last can be an answer to the question. */
