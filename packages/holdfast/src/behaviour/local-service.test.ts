@@ -51,7 +51,7 @@ test.skipIf(process.platform !== "linux")(
     expect(text).toMatch(/^TimeoutStopSec=20$/m);
     expect(text).toContain(`"XDG_CONFIG_HOME=${project.path("config 100%%")}"`);
     expect(text + stderr).not.toContain(CANARY);
-    expect(calls().map((line) => line.split(" ")[1])).toEqual(["daemon-reload", "enable", "restart"]);
+    expect(calls().map((line) => line.split(" ")[1])).toEqual(["daemon-reload", "enable", "restart", "show"]);
     const verified = spawnSync("systemd-analyze", ["--user", "verify", unit()], { encoding: "utf8" });
     if (verified.error === undefined) expect(verified.stderr).not.toContain("holdfast-local.service:");
 
@@ -88,6 +88,26 @@ test.skipIf(process.platform !== "linux")(
     systemctl('echo "Failed to connect to bus" >&2; exit 1');
     expect((await enable("9s")).code).toBe(7);
     expect(readFileSync(unit(), "utf8")).toContain('"--grace" "5s"');
+  },
+);
+
+// Its units are systemd's.
+test.skipIf(process.platform !== "linux")(
+  "a service that ends at once is no success, and the error names its log",
+  async () => {
+    const failed = "ActiveState=activating\\nResult=exit-code\\nExecMainStatus=3";
+    systemctl(`[ "$2" = show ] && printf '${failed}\\n'; exit 0`);
+    const enable = () => project.finish(["local", "enable", "--agents", "agents.ts"], { env });
+    const ended = await enable();
+    expectError(ended, 7, "E_UNAVAILABLE", [
+      "the local stack was started as a service, and ended at once",
+      "ExecMainStatus=3",
+      "journalctl --user -u holdfast-local.service",
+    ]);
+    expect(ended.stderr).not.toContain("runs as a service");
+    expect(existsSync(unit())).toBe(true);
+    systemctl(`[ "$2" = show ] && echo ActiveState=active; exit 0`);
+    expect((await enable()).code).toBe(0);
   },
 );
 
@@ -251,6 +271,7 @@ test.skipIf(spawnSync("python3", ["--version"]).status !== 0)(
     const domain = `gui/${process.getuid!()}`;
     expect(calls()).toEqual([
       `launchctl bootstrap ${domain} ${file}`,
+      `launchctl print ${domain}/dev.holdfast.local`,
       `launchctl bootout ${domain}/dev.holdfast.local`,
     ]);
   },

@@ -3,19 +3,25 @@
 //
 //   - A service has no variables of a terminal. Keys that are nowhere else are named before it is started.
 //   - A service that the system does not take leaves no file, and one that was there before as it was.
+//   - A service that ends at once is no success. It stays written, because the system starts it again.
 //   - systemd starts a service that ended in order only at the next login: by `holdfast local stop`, or by
 //     `holdfast runners drain`. For launchd only a drained runner has ended in order.
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/core";
 import { keyVariables, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { tryProgram } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { openSecretPlaces } from "@holdfast/terminal/secrets/supplied-secrets";
 
-/** The system ends a service by force after its grace, so only a call that hangs takes this long. */
-const CALL_MS = 60 * 60_000;
+const CALL_MS = 30_000;
+/** A call that waits for the end of a service. The system ends it by force after its grace. */
+const STOP_CALL_MS = 60 * 60_000;
+const STOPPING: ReadonlySet<string> = new Set(["restart", "--now", "bootout"]);
+/** From the start of a service to the look at it. A service that has failed starts again after more than this. */
+const LOOK_MS = 3_000;
 /** Beyond the grace a service ends everything of its own by force. */
 const STOP_AFTER_GRACE_S = 15;
 /** Places and settings, and no key: they stand in a file that is readable. */
@@ -59,6 +65,11 @@ interface Unit {
   /** Commands that start it now and at each login, and that end it. */
   readonly on: readonly (readonly string[])[];
   readonly off: readonly (readonly string[])[];
+  /** A command that says how the service stands, and its output for one that has ended. */
+  readonly state: readonly string[];
+  readonly ended: RegExp;
+  /** The command that shows why. */
+  readonly log: string;
   /** Commands after the removal of its file, by which the system forgets it. They may fail. */
   readonly after: readonly (readonly string[])[];
   /** The facts that a person should know once it is on. */
@@ -96,10 +107,27 @@ export async function enableService(service: Service, io: Io): Promise<number> {
     }
     throw error;
   }
+  await requireAlive(service, io);
   io.result({ status: "enabled", file: path }, "");
   io.note(`${io.notes.symbols.done} ${service.is} runs as a service: ${path}`);
   io.note(note);
   return 0;
+}
+
+/** @throws HoldfastError `unavailable` for a service that has ended since it was started. */
+async function requireAlive(service: Service, io: Io): Promise<void> {
+  const { path, state, ended, log } = unitOf(service, io);
+  const [program = "", ...args] = state;
+  await delay(LOOK_MS);
+  const end = await call(program, args, io);
+  const got = end.status === "done" ? ended.exec(end.output)?.[0].trim() : undefined;
+  if (got === undefined) return;
+  throw new HoldfastError("unavailable", `${service.is} was started as a service, and ended at once`, {
+    at: path,
+    got,
+    expected: "a service that runs",
+    fix: `read why in its log (\`${log}\`), correct that, and run the same command again`,
+  });
 }
 
 /** @returns the exit code. */
@@ -148,6 +176,15 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
           ["systemctl", "--user", "daemon-reload"],
           ["systemctl", "--user", "reset-failed", `${name}.service`],
         ],
+        state: [
+          "systemctl",
+          "--user",
+          "show",
+          `${name}.service`,
+          "--property=ActiveState,Result,ExecMainStatus",
+        ],
+        ended: /^ActiveState=(?!active$)[^]*/m,
+        log: `journalctl --user -u ${name}.service`,
         note: "it ends when you log out; `loginctl enable-linger` keeps it, also from the start of the machine on",
         whenStopped: "it starts again at the next login",
       };
@@ -163,6 +200,9 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
         on: [["launchctl", "bootstrap", domain, path]],
         off,
         after: [],
+        state: ["launchctl", "print", `${domain}/${label}`],
+        ended: /^\s*last exit code = [1-9].*$/m,
+        log: `launchctl print ${domain}/${label}`,
         note: "it starts when you log in",
         whenStopped: "launchd starts it again within seconds", // The exit code of a stop is a failure for it.
       };
@@ -265,7 +305,7 @@ function call(program: string, args: readonly string[], { env }: Io): ReturnType
   const runtime = `/run/user/${process.getuid?.()}`;
   const listens = env["XDG_RUNTIME_DIR"] === undefined && existsSync(runtime);
   return tryProgram(program, args, {
-    ms: CALL_MS,
+    ms: args.some((arg) => STOPPING.has(arg)) ? STOP_CALL_MS : CALL_MS,
     env: listens ? { ...env, XDG_RUNTIME_DIR: runtime } : env,
   });
 }
