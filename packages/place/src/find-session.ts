@@ -20,7 +20,7 @@ import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { CommandError } from "@holdfast/terminal/frame/command-error";
 import { asAsked, type CoordinatorAccess } from "./coordinator-access.ts";
 import { duration, plainLine } from "@holdfast/terminal/frame/plain-text";
-import { makeProjectFolder, type Database } from "./project.ts";
+import { makeProjectFolder, type AwayStack, type Database } from "./project.ts";
 
 const sqlite = () => import("@holdfast/storage/sqlite");
 const PAGE_SESSIONS = 500;
@@ -29,7 +29,12 @@ const TITLE_SHOWN = 60;
 /** Sessions of a coordinator are found by name only: where a session lives must not depend on which processes run. */
 const ELSEWHERE = "use --db PATH for another database, --url URL for a coordinator";
 /** The advice for sessions of a local stack that does not run. */
-export const START_STACK = "run `holdfast local start` for those of the local stack, which is stopped";
+const AWAY_STACK: Readonly<Record<AwayStack, string>> = {
+  stopped: "run `holdfast local start` for those of the local stack, which is stopped",
+  starting: "the local stack is starting: run the same command again in some seconds for those of the stack",
+  stopping:
+    "the local stack is stopping: run `holdfast local start` for those of the stack once it has ended",
+};
 const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Storage that somebody works on: a database as its owner or over its owner's socket, or a coordinator's. */
@@ -167,7 +172,7 @@ export async function withReaderOfMeant<T>(
     if (reader !== undefined && newest !== undefined) return work(newest, reader);
     throw new NotFoundError("session_not_found", "there is no session yet", {
       at: database.path,
-      fix: `start a session with \`holdfast run FILE\`; ${database.isStackStopped === true ? `${START_STACK}; ` : ""}${ELSEWHERE}`,
+      fix: `start a session with \`holdfast run FILE\`; ${ofAwayStack(database, "; ")}${ELSEWHERE}`,
     });
   });
 }
@@ -180,7 +185,7 @@ export async function withReaderOfMeant<T>(
 export async function findSession(
   reader: StorageReader,
   id: string,
-  searched?: Pick<Database, "isStackStopped">,
+  searched?: Pick<Database, "awayStack">,
 ): Promise<Session> {
   // Every id begins with nothing, so the only session there is would be meant by a variable that is not set.
   if (id.trim() === "")
@@ -340,15 +345,15 @@ function databaseNotFound(id: string, database: Database): NotFoundError {
   return sessionNotFound(id, database, `: there is no database at ${database.path}`);
 }
 
-function sessionNotFound(
-  id: string,
-  searched: Pick<Database, "isStackStopped"> = {},
-  where = "",
-): NotFoundError {
-  const ofStack = searched.isStackStopped === true ? `${START_STACK}; ` : "";
+function sessionNotFound(id: string, searched: Pick<Database, "awayStack"> = {}, where = ""): NotFoundError {
   return new NotFoundError("session_not_found", `there is no session ${plainLine(id, 120)}${where}`, {
-    fix: `run \`holdfast list\` to see all ids, which are case-sensitive; ${ofStack}${ELSEWHERE}`,
+    fix: `run \`holdfast list\` to see all ids, which are case-sensitive; ${ofAwayStack(searched, "; ")}${ELSEWHERE}`,
   });
+}
+
+/** How the sessions of a local stack that does not answer now are found; nothing where there is no such stack. */
+export function ofAwayStack({ awayStack }: Pick<Database, "awayStack">, end = ""): string {
+  return awayStack === undefined ? "" : `${AWAY_STACK[awayStack]}${end}`;
 }
 
 /** Tell what a person should know about how the file was found. */

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { trustContent } from "@holdfast/agents";
+import { processIdentity } from "@holdfast/system/processes";
 import { parseArguments } from "@holdfast/terminal/frame/arguments";
+import { withReaderOf } from "./find-session.ts";
 import { findDatabase, findProject, makeProjectFolder } from "./project.ts";
 
 describe("the project", () => {
@@ -33,6 +35,23 @@ describe("the project", () => {
       root,
       ".holdfast/config.json",
     );
+
+  test("a session that is not found while the local stack starts or stops may be one of the stack", async () => {
+    const env = { HOME: join(root, "home"), XDG_DATA_HOME: join(root, "data") };
+    make("data/holdfast/local");
+    const supervisor = processIdentity(process.pid)!;
+    for (const [status, said] of [
+      ["starting", "the local stack is starting: run the same command again"],
+      ["stopping", "the local stack is stopping"],
+    ] as const) {
+      const state = { version: 1, status, supervisor, url: "http://127.0.0.1:1" };
+      writeFileSync(join(root, "data/holdfast/local/stack.json"), JSON.stringify(state));
+      const database = find("", [], env);
+      expect(database).toMatchObject({ awayStack: status, origin: "default" });
+      const lost = await withReaderOf(database, "ses", async () => {}).catch((error: unknown) => error);
+      expect(lost).toMatchObject({ code: "session_not_found", fix: expect.stringContaining(said) });
+    }
+  });
 
   test.each([
     ["was never trusted", false, '{ "db": "data/x.db" }'],

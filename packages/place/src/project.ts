@@ -40,9 +40,11 @@ export interface Database {
   readonly own?: { readonly project: string; readonly mark: Mark };
   /** The local stack, when it runs and nobody named a place: its sessions are found as well. */
   readonly stack?: StackDatabase;
-  /** A local stack ran here, runs no more, and nobody named a place: its sessions are not found until it starts. */
-  readonly isStackStopped?: true;
+  /** A local stack that does not answer now, and nobody named a place: its sessions are not found meanwhile. */
+  readonly awayStack?: AwayStack;
 }
+
+export type AwayStack = "stopped" | "starting" | "stopping";
 
 /** The places that commands without the name of a place look into: the database, and the local stack that runs beside it. */
 export function placesOf(database: Database): readonly Database[] {
@@ -77,7 +79,9 @@ export function findDatabase(args: Arguments, io: PlaceIo): Database {
     const isNamed = local.origin === "flag" || local.origin === "environment";
     const state = isNamed ? undefined : readStackState(stackPaths(io));
     if (state === undefined) return local;
-    if (!isRunning(state.supervisor)) return { ...local, isStackStopped: true };
+    const { status } = state;
+    if (!isRunning(state.supervisor)) return { ...local, awayStack: "stopped" };
+    if (status === "starting" || status === "stopping") return { ...local, awayStack: status };
     const stack = findStackDatabase(state, local, io);
     return stack === undefined ? local : { ...local, stack };
   }

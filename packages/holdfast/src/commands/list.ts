@@ -13,7 +13,7 @@ import { type Cost, costText } from "@holdfast/proto/view";
 import { limitOf, refuse } from "@holdfast/terminal/frame/arguments";
 import type { Arguments, Command, Io } from "@holdfast/terminal/frame/command";
 import { type Database, findDatabase, placesOf } from "@holdfast/place/project";
-import { newestFirst, placeLine, START_STACK, withReader } from "@holdfast/place/find-session";
+import { newestFirst, placeLine, ofAwayStack, withReader } from "@holdfast/place/find-session";
 import { sessionJson } from "@holdfast/terminal/view/session-json";
 import { programOf } from "@holdfast/machine/agent-source";
 import { isIncluded } from "@holdfast/programs/included-programs";
@@ -95,7 +95,8 @@ export const list: Command = {
       io.note(
         `no ${args.has("unfinished") ? "unfinished " : ""}sessions${status === undefined ? "" : ` that are ${status}`} in ${places.map(({ path }) => path).join(" and ")}${database.coordinator === undefined ? "; those of a coordinator: --url URL" : ""}`,
       );
-    if (database.isStackStopped === true) io.note(io.notes.paint.dim(START_STACK));
+    const ofStack = ofAwayStack(database);
+    if (ofStack !== "") io.note(io.notes.paint.dim(ofStack));
     return 0;
   },
 };
