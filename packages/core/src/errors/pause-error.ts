@@ -39,7 +39,9 @@ export type PauseRequest =
       readonly resumeAtReset?: boolean;
     }
   /** Refused or expired credentials. The error names whose they are, and how they are renewed. */
-  | { readonly reason: "auth_required" };
+  | { readonly reason: "auth_required" }
+  /** Something else that a person has to correct. The error names it. */
+  | { readonly reason: "agent_fault" };
 
 /** Programs in JavaScript, and values of a type that was asserted, can give anything. */
 function refuseUnknown(code: string, pause: Partial<PauseRequest> | undefined): void {
@@ -50,12 +52,14 @@ function refuseUnknown(code: string, pause: Partial<PauseRequest> | undefined): 
       expected: "a code of docs/errors.md",
       fix: 'give "quota_exceeded" for a usage limit, or "model_auth" for credentials; `pause.reason` says which pause it is',
     });
-  if (pause?.reason === "auth_required" || (pause?.reason === "quota" && typeof pause.pool === "string"))
-    return;
+  const { reason } = pause ?? {};
+  if (reason === "auth_required" || reason === "agent_fault") return;
+  if (pause?.reason === "quota" && typeof pause.pool === "string") return;
   throw new UsageError("a PauseError has a pause that is not one of Holdfast's", {
     at: "pause",
     got: JSON.stringify(pause),
-    expected: '{ reason: "auth_required" }, or { reason: "quota", pool } with the name of what is limited',
+    expected:
+      '{ reason: "auth_required" }, { reason: "agent_fault" }, or { reason: "quota", pool } with the name of what is limited',
     fix: "correct `pause` in the error's third argument",
   });
 }

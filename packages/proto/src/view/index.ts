@@ -88,7 +88,7 @@ export { visibleText } from "./text/visible-text.ts";
 export { type Status, STATUSES } from "./status.ts";
 export {
   AGENT_REPORT,
-  isCutOffByStops,
+  isBlameless,
   NEXT_INPUT,
   pauseText,
   type PlainPause,

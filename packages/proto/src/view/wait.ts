@@ -58,18 +58,18 @@ export const AGENT_REPORT = "external_agent.report";
 /** The reasons of a pause that need no figures. */
 export type PlainPause = "by_user" | "nondeterminism" | "agent_fault" | "poison" | "no_matching_runner";
 
-/**
- * Whether the session is paused because one of its tasks was cut off by too many orderly stops. Its agent
- * made no mistake then, and `error` names the grace.
- */
-export function isCutOffByStops({
+/** The codes of errors that pause a session whose agent made no mistake: too many orderly stops, a lost conversation. */
+const BLAMELESS: ReadonlySet<string | undefined> = new Set(["session_paused", "session_not_found"]);
+
+/** Whether the session is paused although its agent made no mistake. `error` says what a person can do then. */
+export function isBlameless({
   pauseReason,
   error,
 }: {
   readonly pauseReason?: string;
   readonly error?: { readonly code?: string };
 }): boolean {
-  return pauseReason === "agent_fault" && error?.code === "session_paused";
+  return pauseReason === "agent_fault" && BLAMELESS.has(error?.code);
 }
 
 /**

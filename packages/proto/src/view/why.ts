@@ -6,7 +6,7 @@
 import { visibleText } from "./text/visible-text.ts";
 import { exactUsdText } from "./cost.ts";
 import type { Status } from "./status.ts";
-import { isCutOffByStops, pauseText, waitText, type PlainPause, type PlainWait } from "./wait.ts";
+import { isBlameless, pauseText, waitText, type PlainPause, type PlainWait } from "./wait.ts";
 
 /** The row of a session, as far as it says why the session stands where it is. */
 export interface PlainSession {
@@ -66,7 +66,7 @@ export function whyText(session: PlainSession, { isElsewhere, isDriven = true, w
 export function isWhyOfCause(session: Pick<PlainSession, "status" | "pauseReason" | "error">): boolean {
   const { status, pauseReason } = session;
   if (status !== "paused") return false;
-  return pauseReason === undefined || !PAUSES.has(pauseReason) || isCutOffByStops(session);
+  return pauseReason === undefined || !PAUSES.has(pauseReason) || isBlameless(session);
 }
 
 /** When a paused session continues without a person, or when its limit is reset. Empty where nobody knows. */

@@ -1,5 +1,6 @@
 // The entries that a task finds in the place of a conversation.
 
+import { Readable } from "node:stream";
 import { type AgentStorage, type Entry, storageWith } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 
@@ -39,7 +40,7 @@ test("a child that begins a new conversation no longer sees the shared one", asy
   }
 });
 
-test("a fork whose conversation was another session's says when that one is gone", async () => {
+test("a fork whose conversation was another session's pauses when that one is gone, and goes on with an import", async () => {
   const read = defineTask({ name: "read", run: (entries: { content: unknown }[]) => entries.length });
   const reader = defineAgent({
     name: "reader",
@@ -61,12 +62,22 @@ test("a fork whose conversation was another session's says when that one is gone
     const [child] = await storage.reader.sessions({ parent: "parent", limit: 1 });
     const { sessionId: before } = await runtime.fork(child!.sessionId, { at: 0 });
     expect(await (await runtime.resume(before)).result()).toBe(1);
+    const exported: Uint8Array[] = [];
+    for await (const text of runtime.export("parent")) exported.push(Buffer.from(text));
     const remove = { type: "delete_session", sessionId: "parent", subtree: "delete" } as const;
     expect(await storage.commit([remove], 0)).toEqual([{ status: "deleted", sessions: 2 }]);
     const late = await runtime.fork(before, { at: 0 });
-    await expect(late.result()).rejects.toMatchObject({
-      message: expect.stringContaining("cannot continue the conversation of session parent"),
+    expect(await late.settled()).toMatchObject({ status: "paused" });
+    expect(await storage.reader.session(late.sessionId)).toMatchObject({
+      status: "paused",
+      error: {
+        message: expect.stringContaining("cannot continue the conversation of session parent"),
+        fix: expect.stringContaining("import parent from an export"),
+      },
     });
+    await runtime.import(Readable.from(exported));
+    await runtime.unpause(late.sessionId);
+    expect(await (await runtime.resume(late.sessionId)).result()).toBe(1);
   } finally {
     await runtime.close();
   }

@@ -11,6 +11,7 @@
 import {
   decodeJson,
   deepFreeze,
+  PauseError,
   positionId,
   toHoldfastError,
   UsageError,
@@ -91,12 +92,17 @@ function conversationNotKept({ sessionId, persistence }: Session): UsageError {
   });
 }
 
-/** Nothing goes on without a part of what it was told: a fork or a detached session outlives the other one. */
-function conversationGone(sessionId: string, sharedBy: string): UsageError {
-  return new UsageError(`session ${sessionId} cannot continue the conversation of session ${sharedBy}`, {
+/**
+ * Nothing goes on without a part of what it was told: a fork or a detached session outlives the other one. Its
+ * session pauses, because an import brings the other one back.
+ */
+function conversationGone(sessionId: string, sharedBy: string): PauseError {
+  const what = `session ${sessionId} cannot continue the conversation of session ${sharedBy}`;
+  return new PauseError("session_not_found", what, {
     got: `no session ${sharedBy}: it was deleted, or is in another database`,
     expected: `session ${sharedBy} in the same database for as long as this one reads its conversation`,
     fix: `import ${sharedBy} from an export, or start the work again with its context as a value: { custom }`,
+    pause: { reason: "agent_fault" },
   });
 }
 

@@ -16,8 +16,7 @@ interface PausedAttempt {
 }
 
 export function wantingPatch(pause: PauseRequest, { error, waited, now }: PausedAttempt): SessionPatch {
-  if (pause.reason === "auth_required")
-    return { status: "paused", pauseReason: pause.reason, waits: [], error };
+  if (pause.reason !== "quota") return { status: "paused", pauseReason: pause.reason, waits: [], error };
   const { pool, resetsAt, resumeAtReset = false } = pause;
   const isKnown = resetsAt !== undefined && resetsAt >= 0 && resetsAt - now <= RESET_AHEAD_MAX_MS;
   // mutant: quota-waits-unlimited

@@ -11,7 +11,7 @@ import {
 import {
   AGENT_REPORT,
   answerLines,
-  isCutOffByStops,
+  isBlameless,
   signalText as plainSignalText,
   visibleText,
   type QuestionView,
@@ -134,7 +134,7 @@ export function continuesWith(
 /** Whether its agent's code has to be corrected first: as it is, it would only stop again. */
 export function isAuthorsFault(session: Pick<Session, "status" | "pauseReason" | "error">): boolean {
   const { status, pauseReason } = session;
-  if (status !== "paused" || isCutOffByStops(session)) return false;
+  if (status !== "paused" || isBlameless(session)) return false;
   return pauseReason === "nondeterminism" || pauseReason === "agent_fault" || pauseReason === "poison";
 }
 

@@ -10,7 +10,7 @@ import {
 } from "@holdfast/core";
 import {
   causeText,
-  isCutOffByStops,
+  isBlameless,
   pauseText,
   raisedLimit,
   restartText,
@@ -54,7 +54,7 @@ export function pauseAdvice(
       commands: mayDrift ? [continueCommand, `${resume} --accept-drift`] : [continueCommand],
     }),
     agent_fault: () => ({
-      why: isCutOffByStops(session) ? whyOf(session) : why("agent_fault"),
+      why: isBlameless(session) ? whyOf(session) : why("agent_fault"),
       commands: [continueCommand],
     }),
     poison: () => ({ why: why("poison"), commands: [continueCommand] }),

@@ -68,7 +68,7 @@ function pauseOf(thrown: unknown): PauseRequest | undefined {
 
 /** A copy of what is known of a request, because it may come from another copy of this package. */
 function readPause(pause: PauseRequest): PauseRequest | undefined {
-  if (pause.reason === "auth_required") return { reason: "auth_required" };
+  if (pause.reason === "auth_required" || pause.reason === "agent_fault") return { reason: pause.reason };
   if (pause.reason !== "quota" || typeof pause.pool !== "string") return undefined;
   const { pool, resetsAt, resumeAtReset } = pause;
   return {
