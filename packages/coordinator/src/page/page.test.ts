@@ -90,6 +90,7 @@ test("a cookie counts only with the header of the page, and only for REST", asyn
     name: "admin",
     place: "a place",
     isLocal: false,
+    hasWorkspaces: true,
   });
   api.revoked.add("admin");
   expect((await get("/v1/sessions", { cookie, ...header })).status).toBe(401);

@@ -89,7 +89,9 @@ export function createPage({
         case `${ROOT}/about`: {
           expect(exchange, "GET");
           const { kind, name } = await call.authenticate(exchange.request.headers.authorization);
-          return answer(exchange, 200, "application/json", JSON.stringify({ kind, name, place, isLocal }));
+          const hasWorkspaces = kind === "admin" && workspace !== undefined;
+          const about = { kind, name, place, isLocal, hasWorkspaces };
+          return answer(exchange, 200, "application/json", JSON.stringify(about));
         }
         case `${ROOT}/agent-files`:
           return answerAdmin(exchange, call, agents, "agent files");

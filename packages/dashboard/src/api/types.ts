@@ -174,6 +174,8 @@ export interface About {
   readonly place: string;
   /** Whether it is a database of this machine. */
   readonly isLocal: boolean;
+  /** Whether the folders of sessions are on the machine of the page's server, and this bearer may see them. */
+  readonly hasWorkspaces: boolean;
 }
 
 /** Times that come again, and what is done at each of them. */

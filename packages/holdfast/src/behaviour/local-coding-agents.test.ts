@@ -1,7 +1,7 @@
 // Agents by their names in the local stack and a runner: coding agents, and agent files.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { StackState } from "@holdfast/place/local-stack";
 import { openFleet } from "../testing/fleet.ts";
@@ -50,6 +50,24 @@ test("a coding agent works in the background, in a worktree, after `up --agents`
   await project.run("local", "stop");
   expect((await startStack()).code).toBe(0);
   expect((await status()).offers).toContain("claude-code");
+});
+
+test("the page of the stack shows the work in a worktree to its admin, and merges it", async () => {
+  expect((await startStack("--agents", "claude-code")).code).toBe(0);
+  const ran = await project.finishHere(["run", "claude-code", "write:a.txt", "--worktree", "--session", "s"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  const { url = "" } = await status();
+  const [, file = ""] = /the token in (\S+)/.exec((await project.finishHere(["ui"])).stderr) ?? [];
+  const token = readFileSync(file, "utf8").trim();
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const ask = async (path: string, body?: object): Promise<unknown> => {
+    const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    return (await fetch(`${url}/ui/${path}`, { headers, ...post })).json();
+  };
+  expect(await ask("about")).toMatchObject({ isLocal: false, hasWorkspaces: true });
+  expect(await ask("workspaces/s")).toMatchObject({ status: "there", diff: expect.stringContaining("+x") });
+  expect(await ask("workspaces/s/merge", { commit: true })).toMatchObject({ into: "main", isNew: true });
+  expect(existsSync(project.path("a.txt"))).toBe(true);
 });
 
 test("a coding agent in the background has its cost while it works, and asks a person for no signal", async () => {

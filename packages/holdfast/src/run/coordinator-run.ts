@@ -33,6 +33,7 @@ import {
 import { databaseFile, openCoordinatorStorage } from "@holdfast/place/coordinator-storage";
 import { findFleetMode } from "@holdfast/place/mode";
 import { withLogTimes } from "./log-times.ts";
+import { pageWorkspaces } from "./page-workspaces.ts";
 import { stopper } from "./typing/stopper.ts";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { supervisorLink, type SupervisorLink } from "../stack/process/supervisor-link.ts";
@@ -87,7 +88,13 @@ async function serve(
       schedules: { readCron, firingName },
       config: file,
       environmentKeys,
-      page: createPage({ place: name, isLocal: false, monotonic: () => performance.now() }),
+      page: createPage({
+        place: name,
+        isLocal: false,
+        monotonic: () => performance.now(),
+        // In the local stack this process is started in the folder of the project.
+        ...(supervised === undefined ? {} : pageWorkspaces(storage.reader, io)),
+      }),
       log: (message, error) => warn(io, message, error),
     });
     try {

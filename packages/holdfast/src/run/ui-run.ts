@@ -15,6 +15,7 @@ import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/t
 import { noteStack } from "@holdfast/place/find-session";
 import { findDatabase } from "@holdfast/place/project";
 import { projectStorage } from "@holdfast/place/project-storage";
+import { pageWorkspaces } from "./page-workspaces.ts";
 import { stopper } from "./typing/stopper.ts";
 
 const MESSAGE_CHARS = 500;
@@ -43,13 +44,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     monotonic: () => systemClock.monotonic(),
     agents: () => agentFiles(io),
     secrets: () => secretNames(io),
-    workspace: async (sessionId) =>
-      (await import("../agents/workspaces/session-work.ts")).sessionWork(sessionId, io),
-    merge: async (sessionId, { commit }) => {
-      const { mergeSession } = await import("../agents/workspaces/session-work.ts");
-      const title = (await storage.reader.session(sessionId))?.title;
-      return mergeSession(sessionId, { commit, title }, io);
-    },
+    ...pageWorkspaces(storage.reader, io),
   });
   const server = serveSessions({
     storage,

@@ -17,13 +17,13 @@ import { MergeWork } from "./merge-work.tsx";
 
 export default function Workspace({ session }: { readonly session: Session }) {
   const { sessionId } = session;
-  const isLocal = useAbout()?.isLocal;
+  const hasWorkspaces = useAbout()?.hasWorkspaces;
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ["workspace", sessionId],
     queryFn: () => call<SessionWork>("GET", `/ui/workspaces/${encodeURIComponent(sessionId)}`),
-    enabled: isLocal === true,
+    enabled: hasWorkspaces === true,
   });
-  if (isLocal === false) return <Elsewhere session={session} />;
+  if (hasWorkspaces === false) return <Elsewhere session={session} />;
   if (error !== null)
     return (
       <div className="space-y-2 p-3">
