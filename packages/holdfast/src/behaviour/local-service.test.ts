@@ -2,9 +2,10 @@
 
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { expectError } from "../testing/expect-error.ts";
-import { Project } from "../testing/holdfast-process.ts";
+import { Project, type Finished } from "../testing/holdfast-process.ts";
 
 const CANARY = "sk-ant-canary-5d0e7c1b9a3f8e21";
 
@@ -217,6 +218,8 @@ const LAUNCHD_KEYS = {
   KeepAlive: "dict[bool]", // A boolean, or a dictionary of conditions.
   ThrottleInterval: "int",
   ExitTimeOut: "int",
+  StandardOutPath: "str",
+  StandardErrorPath: "str",
 };
 const TYPES_OF_PLIST = `
 import json, plistlib, sys
@@ -228,51 +231,81 @@ plist = plistlib.loads(sys.stdin.buffer.read())
 print(json.dumps({"values": plist, "types": {key: kind(value) for key, value in plist.items()}}))
 `;
 
-// Python has a parser of property lists.
-test.skipIf(spawnSync("python3", ["--version"]).status !== 0)(
-  "the agent of launchd is a property list of the keys that Apple documents",
-  async () => {
-    for (const name of ["systemctl", "launchctl"]) {
-      const program = project.path(`bin/${name}`);
-      writeFileSync(program, `#!/bin/sh\necho ${name} "$@" >> ${project.path("calls")}\n`, { mode: 0o755 });
-    }
-    project.write("mac.mjs", `Object.defineProperty(process, "platform", { value: "darwin" });`);
-    const onMac = {
-      ...env,
-      HOME: project.path("home <&>"),
-      HOLDFAST_MODEL: `a "model" <&> 'of' a test`,
-      NODE_OPTIONS: `--import=${project.path("mac.mjs")}`,
-    };
-    const run = (...words: readonly string[]) => project.start(["local", ...words], { env: onMac }).finished;
-    const enabled = await run("enable", "--agents", "agents.ts", "--grace", "5s");
-    expect(enabled.code, enabled.stderr).toBe(0);
-    const file = project.path("home <&>/Library/LaunchAgents/dev.holdfast.local.plist");
-    const read = spawnSync("python3", ["-c", TYPES_OF_PLIST], {
-      input: readFileSync(file),
-      encoding: "utf8",
-    });
-    expect(read.stderr).toBe("");
-    const { values, types } = JSON.parse(read.stdout) as Record<string, Record<string, unknown>>;
-    expect(types).toEqual(LAUNCHD_KEYS);
-    expect(values).toMatchObject({
-      Label: "dev.holdfast.local",
-      WorkingDirectory: project.folder,
-      ExitTimeOut: 20,
-      KeepAlive: { SuccessfulExit: false },
-      EnvironmentVariables: { HOLDFAST_MODEL: onMac.HOLDFAST_MODEL },
-    });
-    expect(values!["ProgramArguments"]).toEqual(
-      expect.arrayContaining(["local", "start", "--foreground", "--agents", "agents.ts", "--grace", "5s"]),
-    );
-    expect(JSON.stringify(values) + enabled.stderr).not.toContain(CANARY);
+/** The agent of launchd in this file, and the types of its values. */
+function readPlist(file: string): Record<"values" | "types", Record<string, unknown>> {
+  const read = spawnSync("python3", ["-c", TYPES_OF_PLIST], { input: readFileSync(file), encoding: "utf8" });
+  expect(read.stderr).toBe("");
+  return JSON.parse(read.stdout) as Record<"values" | "types", Record<string, unknown>>;
+}
 
-    expect((await run("disable")).code).toBe(0);
-    expect(existsSync(file)).toBe(false);
-    const domain = `gui/${process.getuid!()}`;
-    expect(calls()).toEqual([
-      `launchctl bootstrap ${domain} ${file}`,
-      `launchctl print ${domain}/dev.holdfast.local`,
-      `launchctl bootout ${domain}/dev.holdfast.local`,
-    ]);
-  },
-);
+/** The command on a machine that says it is a Mac. */
+function onMac(...words: readonly string[]): Promise<Finished> {
+  for (const name of ["systemctl", "launchctl"]) {
+    const program = project.path(`bin/${name}`);
+    writeFileSync(program, `#!/bin/sh\necho ${name} "$@" >> ${project.path("calls")}\n`, { mode: 0o755 });
+  }
+  project.write("mac.mjs", `Object.defineProperty(process, "platform", { value: "darwin" });`);
+  const more = {
+    HOME: project.path("home <&>"),
+    HOLDFAST_MODEL: MODEL,
+    NODE_OPTIONS: `--import=${project.path("mac.mjs")}`,
+  };
+  return project.start(words, { env: { ...env, ...more } }).finished;
+}
+
+const MODEL = `a "model" <&> 'of' a test`;
+// Python has a parser of property lists.
+const withPython = test.skipIf(spawnSync("python3", ["--version"]).status !== 0);
+
+withPython("the agent of launchd is a property list of the keys that Apple documents", async () => {
+  const enabled = await onMac("local", "enable", "--agents", "agents.ts", "--grace", "5s");
+  expect(enabled.code, enabled.stderr).toBe(0);
+  const file = project.path("home <&>/Library/LaunchAgents/dev.holdfast.local.plist");
+  const { values, types } = readPlist(file);
+  expect(types).toEqual(LAUNCHD_KEYS);
+  expect(values).toMatchObject({
+    Label: "dev.holdfast.local",
+    WorkingDirectory: project.folder,
+    ExitTimeOut: 20,
+    KeepAlive: { SuccessfulExit: false },
+    EnvironmentVariables: { HOLDFAST_MODEL: MODEL },
+  });
+  expect(values["ProgramArguments"]).toEqual(
+    expect.arrayContaining(["local", "start", "--foreground", "--agents", "agents.ts", "--grace", "5s"]),
+  );
+  expect(JSON.stringify(values) + enabled.stderr).not.toContain(CANARY);
+
+  expect((await onMac("local", "disable")).code).toBe(0);
+  expect(existsSync(file)).toBe(false);
+  const domain = `gui/${process.getuid!()}`;
+  expect(calls()).toEqual([
+    `launchctl bootstrap ${domain} ${file}`,
+    `launchctl print ${domain}/dev.holdfast.local`,
+    `launchctl bootout ${domain}/dev.holdfast.local`,
+  ]);
+});
+
+withPython("a runner's agent of launchd has a file for its lines, each with its time", async () => {
+  writeFileSync(project.path("box-1.token"), TOKEN, { mode: 0o600 });
+  const words = [
+    "runner",
+    "enable",
+    "-c",
+    "https://fleet.example",
+    "--name",
+    "box-1",
+    "--agents",
+    "agents.ts",
+  ];
+  const enabled = await onMac(...words, "--token-file", "box-1.token");
+  expect(enabled.code, enabled.stderr).toBe(0);
+  const { values, types } = readPlist(
+    project.path("home <&>/Library/LaunchAgents/dev.holdfast.runner-box-1.plist"),
+  );
+  expect(types).toEqual(LAUNCHD_KEYS);
+  const log = project.path("home <&>/Library/Logs/dev.holdfast.runner-box-1.log");
+  expect(values).toMatchObject({ StandardOutPath: log, StandardErrorPath: log });
+  expect(existsSync(dirname(log))).toBe(true); // launchd makes only the file.
+  expect(values["ProgramArguments"]).toContain("--log-times");
+  expect(enabled.stderr).toContain(`what it says is in ${log}`);
+});

@@ -78,6 +78,8 @@ export async function enableRunner(args: Arguments, options: Options, io: Io): P
         : args.texts(name).flatMap((value) => [`--${name}`, value]),
     ),
   ];
+  // launchd adds no time to a line.
+  if (process.platform === "darwin" && !args.has("log-times")) words.push("--log-times");
   const { graceMs = STOP_GRACE_MS } = graceOf(args);
   // A restart would fail again: wrong words, files or settings, a token that is not valid, another protocol.
   const finalExits = "2 3 5 11 12";

@@ -4,6 +4,7 @@
 //   - A service has no variables of a terminal. Keys that are nowhere else are named before it is started.
 //   - A service that the system does not take leaves no file, and one that was there before as it was.
 //   - A service that ends at once is no success. It stays written, because the system starts it again.
+//   - launchd keeps no lines of a service, so its agent names a file for them. The journal of systemd has them.
 //   - systemd starts a service that ended in order only at the next login: by `holdfast local stop`, or by
 //     `holdfast runners drain`. For launchd only a drained runner has ended in order.
 
@@ -14,6 +15,7 @@ import { HoldfastError } from "@holdfast/core";
 import { keyVariables, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { tryProgram } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
+import { quoted } from "@holdfast/terminal/frame/plain-text";
 import { openSecretPlaces } from "@holdfast/terminal/secrets/supplied-secrets";
 
 const CALL_MS = 30_000;
@@ -72,6 +74,8 @@ interface Unit {
   readonly log: string;
   /** Commands after the removal of its file, by which the system forgets it. They may fail. */
   readonly after: readonly (readonly string[])[];
+  /** The file for what it says; `undefined` where the system keeps that. */
+  readonly logFile?: string;
   /** The facts that a person should know once it is on. */
   readonly note: string;
   /** How it starts again after an end in order. */
@@ -90,9 +94,10 @@ export function whenStopped(name: ServiceName, io: Io): string | undefined {
 
 /** @returns the exit code. */
 export async function enableService(service: Service, io: Io): Promise<number> {
-  const { path, text, before, on, note } = unitOf(service, io);
+  const { path, text, before, on, logFile, note } = unitOf(service, io);
   for (const line of await unreadableKeys(io)) io.note(`${io.notes.symbols.warn} ${line}`);
   makePrivateFolder(dirname(path));
+  if (logFile !== undefined) makePrivateFolder(dirname(logFile)); // launchd makes only the file.
   const former = existsSync(path) ? readFileSync(path, "utf8") : undefined;
   // A service that is only a file is none to end.
   if (former !== undefined) for (const [program = "", ...args] of before) await call(program, args, io);
@@ -193,6 +198,7 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
       const path = join(home, "Library/LaunchAgents", `${label}.plist`);
       const domain = `gui/${process.getuid?.() ?? 0}`;
       const off = [["launchctl", "bootout", `${domain}/${label}`]];
+      const logFile = logOf(name, home);
       return {
         path,
         text: plistText,
@@ -202,8 +208,9 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
         after: [],
         state: ["launchctl", "print", `${domain}/${label}`],
         ended: /^\s*last exit code = [1-9].*$/m,
-        log: `launchctl print ${domain}/${label}`,
-        note: "it starts when you log in",
+        log: `tail ${quoted(logFile)}`,
+        logFile,
+        note: `it starts when you log in; what it says is in ${logFile}`,
         whenStopped: "launchd starts it again within seconds", // The exit code of a stop is a failure for it.
       };
     }
@@ -217,6 +224,11 @@ function unitOf({ name, otherwise }: ServiceName, { env }: Io): Unit {
 /** `holdfast-local` is `dev.holdfast.local` for launchd. */
 function labelOf(name: string): string {
   return `dev.${name.replace("-", ".")}`;
+}
+
+/** In the folder that macOS has for the logs of a user's programs. */
+function logOf(name: string, home: string): string {
+  return join(home, "Library/Logs", `${labelOf(name)}.log`);
 }
 
 function commandOf({ words }: Service): readonly string[] {
@@ -270,6 +282,7 @@ function plistText(service: Service, io: Io): string {
     ([name, value]) => `    <key>${name}</key>\n    <string>${safe(value)}</string>\n`,
   );
   const stopS = Math.ceil(service.graceMs / 1_000) + STOP_AFTER_GRACE_S;
+  const log = safe(logOf(service.name, io.env["HOME"] ?? ""));
   return `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
@@ -295,6 +308,10 @@ ${strings(commandOf(service))}  </array>
   <integer>10</integer>
   <key>ExitTimeOut</key>
   <integer>${stopS}</integer>
+  <key>StandardOutPath</key>
+  <string>${log}</string>
+  <key>StandardErrorPath</key>
+  <string>${log}</string>
 </dict>
 </plist>
 `;
