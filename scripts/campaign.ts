@@ -5,7 +5,7 @@
 //                             fleet-kills, orphans, rollouts. Faults: streams, crash-points, postgres,
 //                             simulation, nemesis, outages, upgrades, boundaries. Suites: conformance, command-lines,
 //                             mcp, real-clients, real-keys, real-budget, sandboxes, parity, external-agents,
-//                             page, containers, field, release, bench, mutants, tests
+//                             page, containers, services, field, release, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
@@ -23,9 +23,7 @@
 //   -- stack-kills --kills N --seed N
 //                              kills of coordinator, runner and supervisor of a local stack, in any order
 //                              (100 by default)
-//   -- external-kills --kills N
-//                              kills of the process that supervises an external agent, N for each kind of
-//                              adapter (100 by default)
+//   -- external-kills --kills N  of the process that supervises an external agent, N for each kind of adapter (100 by default)
 //   -- page --minutes M         the screens, and the memory of a page that stays open for M minutes (60 by default)
 //   -- agent-kills --kills N    kills of the process that runs an agent file: N of `holdfast run`, and N of a runner (50 by default)
 //   -- real-kills --kills N --programs FOLDER
@@ -39,9 +37,7 @@
 //   -- field --programs FOLDER
 //                              programs that play what users of other systems reported, and attacks. They are in a
 //                              folder beside the checkout by default. Needs the npm registry. Runs only when named
-//   -- worktree-kills --kills N
-//                              kills around the creation, the use and the removal of worktrees (1,000 by
-//                              default)
+//   -- worktree-kills --kills N  around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
 //   -- rollouts --runs N       orderly stops and restarts of a program, and of the processes of a fleet (200 of each by default)
 //   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default). Then the crash scenarios and
@@ -281,6 +277,11 @@ const CAMPAIGNS: readonly Campaign[] = [
   ofTests("containers", "example 30 with Podman: a kill and a new image under sessions, each effect once", [
     "scripts/containers/containers.test.ts",
   ]),
+  ofTests(
+    "services",
+    "the local stack, a runner and a coordinator as services of systemd in a container: restarts and a power cut of the machine, kills, stops and drains under sessions, each effect once",
+    ["scripts/containers/services.test.ts"],
+  ),
   fieldCampaign(values.programs, runTests),
   ofTests("bench", "every workload is measured in memory and on SQLite, and on installed packages", [
     "bench/bench.test.ts",

