@@ -32,6 +32,16 @@ test("every unit that runs steps, and every other setting of a stop, waits longe
   expect(page).toContain(`graceMs: 25_000`);
 });
 
+// systemd would start it again every few seconds.
+test("a unit of the page stays ended after an exit that would come again", () => {
+  const units = blocks("docs/deploy.md", "ini").filter((text) => text.includes("ExecStart="));
+  const exits = units.map((text) => /^RestartPreventExitStatus=(.*)$/m.exec(text)?.[1]);
+  const service = new URL("../packages/holdfast/src/run/runner/runner-service.ts", import.meta.url);
+  const ofRunner = /finalExits = "([\d ]+)"/.exec(readFileSync(service, "utf8"))?.[1];
+  // Wrong words, settings that are wrong, a database of a newer version.
+  expect(exits).toEqual(["2 3 11", ofRunner]);
+});
+
 test("every configuration in docs/deploy.md is one that a coordinator reads, or the policy of a runner", () => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-deploy-doc-"));
   try {
