@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isRunning, type ProcessIdentity } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { dataFolder } from "@holdfast/system";
+import { dataFolder, requireFileVersion } from "@holdfast/system";
 
 export const COMPONENTS = ["supervisor", "coordinator", "runner"] as const;
 export type Component = (typeof COMPONENTS)[number];
@@ -73,14 +73,21 @@ export function stackPaths(io: Pick<Io, "env" | "cwd">): StackPaths {
   };
 }
 
-/** The state that the last supervisor wrote; `undefined` when there was none. A file that is cut short counts as none. */
+/**
+ * The state that the last supervisor wrote; `undefined` when there was none. A file that is cut short counts as
+ * none.
+ *
+ * @throws HoldfastError `version_unsupported`
+ */
 export function readStackState({ state }: Pick<StackPaths, "state">): StackState | undefined {
+  let read: Partial<StackState> | null;
   try {
-    const read = JSON.parse(readFileSync(state, "utf8")) as Partial<StackState>;
-    return read.version === 1 ? (read as StackState) : undefined;
+    read = JSON.parse(readFileSync(state, "utf8")) as Partial<StackState> | null;
   } catch {
     return undefined;
   }
+  requireFileVersion(read, "the local stack", state);
+  return read?.version === undefined ? undefined : (read as StackState);
 }
 
 /** The stack that runs now, if there is one (local-stack-1). */

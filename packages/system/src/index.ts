@@ -11,6 +11,7 @@ export {
 } from "./files/private-file.ts";
 export { KEY_FILE_FIX, readKeyFile } from "./files/key-file.ts";
 export { dataFolder } from "./files/data-folder.ts";
+export { requireFileVersion } from "./files/file-version.ts";
 export { readUserFile } from "./files/user-file.ts";
 export { NODE_FLOORS, nodeWarning } from "./node-floor.ts";
 export { ownFile } from "./own-file.ts";

@@ -4,7 +4,7 @@
 //     added.
 //   - A file is checked whole before anything is looked at or changed.
 //   - A path in a file stays below its folder, whatever the file says.
-//   - A newer version of the format is refused by its number.
+//   - Another version of the format is refused by its number.
 
 import { createHash } from "node:crypto";
 import {
@@ -19,6 +19,7 @@ import {
 import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
 import { PROJECT_FILES, type ProjectPath } from "@holdfast/agents";
 import { readCron } from "@holdfast/runtime";
+import { requireFileVersion } from "@holdfast/system";
 import { z } from "zod";
 import { checkConfig, type Config } from "@holdfast/place/settings/config";
 
@@ -165,16 +166,11 @@ export function readConfigFile(text: string, at: string): ConfigFile {
   return file;
 }
 
-/** Refuses a newer version of the format, and files of other programs. */
+/** Refuses another version of the format, and files of other programs. */
 function refuseOther(value: unknown, at: string): void {
-  const { format, version } = (value ?? {}) as { readonly format?: unknown; readonly version?: unknown };
+  const { format } = (value ?? {}) as { readonly format?: unknown };
   if (format !== FORMAT) throw invalid(at, "the file is no exported configuration", `"format": "${FORMAT}"`);
-  if (typeof version === "number" && version > VERSION)
-    throw new HoldfastError("version_unsupported", `the file has version ${version} of its format`, {
-      at,
-      expected: `at most version ${VERSION}`,
-      fix: "install a newer Holdfast, or export the configuration with this one",
-    });
+  requireFileVersion(value, "an exported configuration", at);
 }
 
 /** Each schedule as `schedule add` would check it. @throws UsageError that names it. */

@@ -9,6 +9,7 @@
 
 import { isAbsolute, join } from "node:path";
 import { didYouMean, HoldfastError, jsonSyntaxProblem, MIB } from "@holdfast/core";
+import { requireFileVersion } from "@holdfast/system";
 import { checkTrusted, kindOfValue, readGiven } from "@holdfast/terminal/frame/given-file";
 
 export const CONFIG_SCHEMA = {
@@ -77,7 +78,7 @@ export function userConfigFile(env: Readonly<Record<string, string | undefined>>
 /**
  * The settings of the file; none when there is no file.
  *
- * @throws HoldfastError `config_invalid`.
+ * @throws HoldfastError `config_invalid`, `version_unsupported`.
  */
 export function readConfig(path: string): Config {
   checkTrusted(path); // The file says where sessions are stored and where traces go.
@@ -96,6 +97,7 @@ export function readConfig(path: string): Config {
   } catch {
     throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(text)}`);
   }
+  requireFileVersion(config, "settings", path);
   return checkConfig(config, path);
 }
 

@@ -18,6 +18,7 @@ import {
   parseDuration,
   toHoldfastError,
 } from "@holdfast/core";
+import { requireFileVersion } from "@holdfast/system";
 import { readBounded } from "./config.ts";
 import { checkTrusted, kindOfValue } from "@holdfast/terminal/frame/given-file";
 import { API_LIMITS, type CoordinatorConfig } from "@holdfast/coordinator";
@@ -149,7 +150,7 @@ export interface CoordinatorFile extends CoordinatorConfig {
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** @throws HoldfastError `config_invalid`. */
+/** @throws HoldfastError `config_invalid`, `version_unsupported`. */
 export function readCoordinatorFile(path: string): CoordinatorFile {
   const content = readText(path).replace(/^\uFEFF/, "");
   if (content.trim() === "") return {};
@@ -159,6 +160,7 @@ export function readCoordinatorFile(path: string): CoordinatorFile {
   } catch {
     throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(content)}`);
   }
+  requireFileVersion(value, "settings of a coordinator", path);
   check(path, "", { ...COORDINATOR_SCHEMA, description: "" }, value);
   const { $schema: _, tls, environmentKeys, retention, ...file } = value as WrittenFile;
   const at = (named: string): string => resolve(path, "..", named);

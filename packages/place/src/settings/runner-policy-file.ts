@@ -10,6 +10,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { HoldfastError, jsonSyntaxProblem } from "@holdfast/core";
 import { checkRunnerPolicy, isReachedIn, type RunnerPolicy } from "@holdfast/runner";
+import { requireFileVersion } from "@holdfast/system";
 import { checkTrusted } from "@holdfast/terminal/frame/given-file";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { readBounded, userConfigFile } from "./config.ts";
@@ -21,7 +22,7 @@ export interface FoundPolicy {
   readonly executorsFolder: string;
 }
 
-/** @param workspace the project's folder. @throws HoldfastError `config_invalid`. */
+/** @param workspace the project's folder. @throws HoldfastError `config_invalid`, `version_unsupported`. */
 export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): FoundPolicy {
   const path = policyPath(args, io);
   if (path === undefined || (!args.has("policy") && !existsSync(path)))
@@ -41,6 +42,7 @@ export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): Fo
   } catch {
     throw invalid(path, `the policy is not JSON: ${jsonSyntaxProblem(text)}`);
   }
+  requireFileVersion(value, "the policy", path);
   const policy = checkRunnerPolicy(value, path);
   return {
     policy,

@@ -101,7 +101,7 @@ describe("a file that cannot be used is named and not changed", () => {
   test.each([
     ["that is empty", ""],
     ["that is no JSON", "{"],
-    ["of another version", '{"version":2,"key":"passphrase","salt":"00","check":{},"secrets":{}}'],
+    ["without a version", '{"key":"passphrase","salt":"00","check":{},"secrets":{}}'],
     [
       "with a name that is none",
       '{"version":1,"key":"passphrase","salt":"00","check":{"nonce":"","tag":"","text":""},"secrets":{"a b":{}}}',

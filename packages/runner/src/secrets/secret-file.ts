@@ -10,7 +10,13 @@
 //   - A file that other users may write, or whose content is wrong, is an error and is not changed.
 
 import { HoldfastError, MIB } from "@holdfast/core";
-import { isSecretName, isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/system";
+import {
+  isSecretName,
+  isWritableByOthers,
+  makePrivateFolder,
+  replacePrivate,
+  requireFileVersion,
+} from "@holdfast/system";
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -48,7 +54,7 @@ export class SecretFile {
   #content: Content | undefined;
   #key: Buffer | undefined;
 
-  /** @throws HoldfastError `config_invalid` for a file that cannot be used. */
+  /** @throws HoldfastError `config_invalid` for a file that cannot be used, `version_unsupported`. */
   constructor(path: string) {
     this.path = path;
     this.#content = this.#read();
@@ -139,7 +145,7 @@ export class SecretFile {
       if (code === "ENOENT" || code === "ENOTDIR") return undefined;
       throw this.#wrong(code ?? "it cannot be read");
     }
-    const content = contentOf(text);
+    const content = contentOf(text, this.path);
     if (content === undefined) throw this.#wrong("its content is not that of a file of secrets");
     return content;
   }
@@ -191,13 +197,14 @@ function unsealed(sealed: Sealed, name: string, key: Buffer): string | undefined
   }
 }
 
-function contentOf(text: string): Content | undefined {
+function contentOf(text: string, at: string): Content | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return undefined;
   }
+  requireFileVersion(value, "secrets", at);
   const { version, key, salt, check, secrets } = (value ?? {}) as Partial<Record<keyof Content, unknown>>;
   const isContent =
     version === VERSION &&

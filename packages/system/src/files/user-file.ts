@@ -1,9 +1,10 @@
 // `readUserFile`: a small JSON file of the user's data folder that decides about trust or permissions.
 //
-// A file that other users may write, or that has another form, is refused and never guessed at.
+// A file that other users may write, or that has another version or form, is refused and never guessed at.
 
 import { readFileSync, statSync } from "node:fs";
 import { HoldfastError } from "@holdfast/core";
+import { requireFileVersion } from "./file-version.ts";
 import { isWritableByOthers } from "./private-file.ts";
 
 export interface UserFile<T> {
@@ -16,7 +17,7 @@ export interface UserFile<T> {
   readonly schema: { readonly parse: (value: unknown) => T };
 }
 
-/** @returns nothing when there is no file. @throws HoldfastError `config_invalid` */
+/** @returns nothing when there is no file. @throws HoldfastError `config_invalid`, `version_unsupported` */
 export function readUserFile<T>(path: string, { what, expected, fix, schema }: UserFile<T>): T | undefined {
   const damaged = (why: string): HoldfastError =>
     new HoldfastError("config_invalid", `the file of ${what} cannot be used: ${why}`, {
@@ -34,8 +35,11 @@ export function readUserFile<T>(path: string, { what, expected, fix, schema }: U
     throw HoldfastError.is(error) ? error : damaged(`it cannot be read: ${message}`);
   }
   try {
-    return schema.parse(JSON.parse(text));
-  } catch {
+    const value: unknown = JSON.parse(text);
+    requireFileVersion(value, what, path);
+    return schema.parse(value);
+  } catch (error) {
+    if (HoldfastError.is(error)) throw error;
     throw damaged("it is not JSON, or has another form");
   }
 }
