@@ -324,7 +324,7 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   runner: [
     {
-      secrets: "where values of secrets come from, and how a process gives them to another",
+      secrets: "where values of secrets come from",
       polls: "what a runner takes from its coordinator, and keeps",
     },
     {

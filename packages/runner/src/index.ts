@@ -38,6 +38,5 @@ export {
   takesScript,
   type RunnerPolicy,
 } from "./policy/runner-policy.ts";
-export { readSecretsFromPipe, writeSecrets } from "./secrets/secret-pipe.ts";
 export { SessionEnvironments } from "./secrets/session-environments.ts";
 export { testAgent, type TestStep } from "./test-agent.ts";

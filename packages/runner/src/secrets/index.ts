@@ -3,4 +3,3 @@
 export { openKeychain, type Keychain } from "./keychain.ts";
 export { askMasked, type MaskedPrompt } from "./masked-prompt.ts";
 export { SecretPlaces, type SecretPlace, type SecretPlacesOptions } from "./secret-places.ts";
-export { readSecretsFromPipe, writeSecrets } from "./secret-pipe.ts";
