@@ -1,4 +1,7 @@
 // `defined`: an object without the fields that have no value.
+//
+//   - Sources that work at every step of every session spread a condition instead, which costs no further
+//     object: `...(x === undefined ? {} : { x })`.
 
 /** The fields that have a value, and those that may have one. */
 type Defined<T> = { [Name in keyof T as undefined extends T[Name] ? never : Name]: T[Name] } & {

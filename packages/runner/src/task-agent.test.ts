@@ -1,5 +1,6 @@
 // The session of one queued attempt, as a runner runs it.
 
+import { defined } from "@holdfast/core";
 import { createRuntime, defineTask, MemoryStorage } from "@holdfast/runtime";
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { releaseClaim, TestClock, until } from "@holdfast/testkit/test-runtime";
@@ -41,7 +42,7 @@ describe("task-agent-2: a queued attempt of an effect that happens once", () => 
       taskId: "s-0",
       attempt: 1,
       idempotencyKey: "s-0",
-      ...(effect === undefined ? {} : { effect }),
+      ...defined({ effect }),
     },
   });
 
@@ -56,7 +57,7 @@ describe("task-agent-2: a queued attempt of an effect that happens once", () => 
       const agent = taskAgent(
         defineTask({
           name: "pay",
-          ...(declared === undefined ? {} : { effect: declared }),
+          ...defined({ effect: declared }),
           run: () => (runs++, new Promise<never>(() => {})),
         }),
       );
@@ -109,7 +110,7 @@ function stand() {
   closing.push(() => runtime.close());
   const run = async (leftMs: number, timeoutMs?: number): Promise<unknown> => {
     const deadlineAt = clock.now() + leftMs;
-    const limits = { deadlineAt, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const limits = { deadlineAt, ...defined({ timeoutMs }) };
     const task = { sessionId: "s", taskId: "s-0", attempt: 1, idempotencyKey: "s-0", ...limits };
     return (await runtime.start(agent, { input: 1, task })).result();
   };

@@ -3,15 +3,16 @@
 //
 // Closures of `ctx.run` always run here, because no other process has them.
 
-import type {
-  Clock,
-  AttemptOutcome,
-  LostAttempt,
-  RunningAttempt,
-  TaskAttempt,
-  TaskExecutor,
-  TaskTraits,
-  UnsettledTask,
+import {
+  type Clock,
+  type AttemptOutcome,
+  defined,
+  type LostAttempt,
+  type RunningAttempt,
+  type TaskAttempt,
+  type TaskExecutor,
+  type TaskTraits,
+  type UnsettledTask,
 } from "@holdfast/core";
 import { environmentKeys, environmentSecrets } from "./node/node-ports.ts";
 import { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local/local-task-executor.ts";
@@ -39,7 +40,7 @@ export function executorsOf(
         secrets,
         knownKeys: environmentKeys(),
         ...host,
-        ...(concurrency === undefined ? {} : { concurrency }),
+        ...defined({ concurrency }),
       });
   const here = isExecutor(tasks) ? tasks : local!;
   return { executor: queue === undefined ? here : new TaskPlacement(here, queue), local };

@@ -1,5 +1,6 @@
 // A model in the process of the test: a list of replies, or a function that makes them.
 
+import { defined } from "@holdfast/core";
 import type { ModelProvider, ModelReply, ModelRequest } from "../models/model-provider.ts";
 
 export type Say = Partial<Omit<ModelReply, "toolCalls">> & {
@@ -44,7 +45,7 @@ export function fakeModel(replies: readonly Say[] | Play): FakeModel {
           id: `call_${number}_${at}`,
           name,
           input: input as Record<string, unknown>,
-          ...(problem === undefined ? {} : { problem }),
+          ...defined({ problem }),
         })),
       };
     },

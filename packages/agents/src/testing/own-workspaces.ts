@@ -1,5 +1,6 @@
 // `ownWorkspaces`: the worktrees and empty folders of sessions, as `holdfast` gives them to a model loop.
 
+import { defined } from "@holdfast/core";
 import { join } from "node:path";
 
 import type { ModelLoopOptions, PlaceSession } from "../model-loop/model-loop.ts";
@@ -23,7 +24,7 @@ export function ownWorkspaces(
         return { address, files: begin ?? { commit: null, head: null } };
       }
       case "worktree": {
-        const made = await worktrees.open({ project, session, ...(begin === undefined ? {} : { begin }) });
+        const made = await worktrees.open({ project, session, ...defined({ begin }) });
         return {
           address: made.path,
           worktree: made.root,

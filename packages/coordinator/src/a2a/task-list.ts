@@ -3,6 +3,7 @@
 // Sessions have statuses, and not the states of tasks. Where a filter has no index, sessions are read until the
 // page is full, and at most `READS_MAX` pages of them.
 
+import { defined } from "@holdfast/core";
 import {
   taskStateFromJSON,
   TaskState,
@@ -45,13 +46,13 @@ export async function listTasks(request: ListTasksRequest, source: TaskSource): 
   const status = STATUSES[request.status];
   const query = {
     limit: READ,
-    ...(status === undefined ? {} : { status }),
+    ...defined({ status }),
     ...(contextId === "" ? {} : { text: contextId }),
   };
   const found: Session[] = [];
   let cursor: string | undefined = pageToken === "" ? undefined : pageToken;
   for (let reads = 0; reads < READS_MAX; reads++) {
-    const page = await source.page({ ...query, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await source.page({ ...query, ...defined({ cursor }) });
     const left = pageSize - found.length;
     const matching = page.sessions.filter(matches);
     found.push(...matching.slice(0, left));

@@ -2,7 +2,7 @@
 
 import { create, type Message } from "@bufbuild/protobuf";
 import { SessionSchema, WatchResponseSchema, type StartRequest, type WatchRequest } from "@holdfast/proto";
-import type { HoldfastError } from "@holdfast/core";
+import { defined, type HoldfastError } from "@holdfast/core";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
@@ -30,7 +30,7 @@ async function send(path: string, { method, token = "admin", body, headers = {} 
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
   });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.includes("json") === true;

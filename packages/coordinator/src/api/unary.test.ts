@@ -1,6 +1,7 @@
 // Binary unary calls beyond what all protocols share (conformance.test.ts): how they end, and what is no
 // message.
 
+import { defined } from "@holdfast/core";
 import { toBinary } from "@bufbuild/protobuf";
 import { afterEach, expect, it } from "vitest";
 import { METHODS } from "./contract.ts";
@@ -21,7 +22,7 @@ function poll(
     method: "POST",
     headers: { "content-type": "application/proto", authorization: "Bearer runner", ...headers },
     body: new Uint8Array(body),
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   });
 }
 

@@ -1,6 +1,6 @@
 // An answer over REST is for the question that it names, or for the only open one.
 
-import { storageWith, type Change } from "@holdfast/core";
+import { defined, storageWith, type Change } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
@@ -54,7 +54,7 @@ test("the first answer counts, and another one is refused with the answer that c
   const answer = (person: typeof ada, approved: boolean, reason?: string) =>
     person.post(`/v1/sessions/${sessionId}/answer`, {
       question: "0",
-      answer: { approved, ...(reason === undefined ? {} : { reason }) },
+      answer: { approved, ...defined({ reason }) },
     });
 
   expect((await answer(ada, true, "token: abcdefgh")).status).toBe(202);

@@ -1,4 +1,4 @@
-import type { JournalRecord } from "@holdfast/core";
+import { defined, type JournalRecord } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { SessionCosts } from "./session-costs.ts";
 
@@ -12,7 +12,7 @@ const call = (seq: number, at: number, model: string, costMicroUsd?: number): Jo
       model,
       inputTokens: 10,
       outputTokens: 1,
-      ...(costMicroUsd === undefined ? {} : { costMicroUsd }),
+      ...defined({ costMicroUsd }),
     },
   }) as unknown as JournalRecord;
 

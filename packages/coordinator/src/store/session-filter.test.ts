@@ -1,4 +1,4 @@
-import type { Session } from "@holdfast/core";
+import { defined, type Session } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { filterOf, searchSessions } from "./session-filter.ts";
 
@@ -28,11 +28,7 @@ test("session-filter-1: a search reads a bounded number of rows, however many th
   let before: string | undefined;
   const searched: number[] = [];
   for (;;) {
-    const found = await searchSessions(
-      rows,
-      { limit: 10, ...(before === undefined ? {} : { before }) },
-      wanted,
-    );
+    const found = await searchSessions(rows, { limit: 10, ...defined({ before }) }, wanted);
     searched.push(found.searched);
     before = found.next;
     if (before === undefined) {

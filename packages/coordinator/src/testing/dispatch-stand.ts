@@ -1,7 +1,7 @@
 // `openDispatch` runs a dispatcher over a storage in memory, with a clock that tests move. It polls as one
 // runner.
 
-import { BEHAVIOUR_FLAGS, type AgentStorage } from "@holdfast/core";
+import { BEHAVIOUR_FLAGS, type AgentStorage, defined } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { PollRequest } from "../dispatch/poller.ts";
@@ -72,7 +72,7 @@ export async function openDispatch({
       ackPollId?: string,
       place: Pick<PollRequest, "process" | "number"> = {},
     ) => {
-      const acknowledged = { ...place, ...(ackPollId === undefined ? {} : { ackPollId }) };
+      const acknowledged = { ...place, ...defined({ ackPollId }) };
       const offer = { runnerId: "r1", free, agents: [], taskKinds: [], ackCommandIds: [] };
       return dispatcher.poll({ ...offer, pollId, waitMs, ...acknowledged }, RUNNER);
     },

@@ -73,7 +73,7 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
       const text = await coordinator.createToken({
         kind: "registration",
         name: "runner",
-        ...(owner === undefined ? {} : { owner }),
+        ...defined({ owner }),
       });
       const runner = new FakeRunner(url, of);
       await runner.register(text);
@@ -210,7 +210,7 @@ export class FakeRunner {
     const { name, version, refusedAgents, forTrials = false } = this.#options;
     const answer = await new Person(this.#url, token).post("/v1/runners/register", {
       protocol: 1,
-      ...(name === undefined ? {} : { name }),
+      ...defined({ name }),
       hostname,
       labels,
       agents: this.#agents.map((agent) => {
@@ -225,8 +225,7 @@ export class FakeRunner {
       maxRuns,
       forTrials,
       behaviourFlags: BEHAVIOUR_FLAGS,
-      ...(version === undefined ? {} : { version }),
-      ...(refusedAgents === undefined ? {} : { refusedAgents }),
+      ...defined({ version, refusedAgents }),
       ...this.#process,
     });
     if (answer.status === 200) {
@@ -238,7 +237,7 @@ export class FakeRunner {
 
   /** The same runner at another coordinator, or as another process. */
   at(url: string, process = this.#options.process): FakeRunner {
-    const other = new FakeRunner(url, { ...this.#options, ...(process === undefined ? {} : { process }) });
+    const other = new FakeRunner(url, { ...this.#options, ...defined({ process }) });
     other.runnerId = this.runnerId;
     other.#person = new Person(url, this.person.token);
     return other;

@@ -15,6 +15,7 @@
 //
 // This file knows no storage: it takes a whole session and returns what `import_session` stores.
 
+import { defined } from "../defined.ts";
 import { UsageError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
 import { isCommand, type JournalRecord } from "../journal/record.ts";
@@ -73,7 +74,7 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
   const row: Session = {
     sessionId,
     agent: agentOf(session),
-    ...(title === undefined ? {} : { title }),
+    ...defined({ title }),
     input: input === undefined ? session.input : input.text,
     status: at === 0 ? "submitted" : "working",
     waits: [],
@@ -89,18 +90,15 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
     children: 0,
     payers: limits === undefined ? [] : [sessionId],
     ...(limits === undefined ? {} : { account: openAccount(limits) }),
-    ...(cost === undefined ? {} : { cost }),
+    ...defined({ cost }),
     ...(allowedMs === undefined ? {} : { deadlineAt: now + allowedMs }),
-    ...(shared === undefined ? {} : { shared }),
-    ...(environment === undefined ? {} : { environment }),
-    ...(placement === undefined ? {} : { placement }),
-    ...(resumedFrom === undefined ? {} : { resumedFrom }),
+    ...defined({ shared, environment, placement, resumedFrom }),
     fork: {
       origins: originsAt(session, at),
       at,
       seed,
       tasks,
-      ...(parent === undefined ? {} : { parent }),
+      ...defined({ parent }),
     },
     createdAt: now,
     updatedAt: now,
@@ -201,5 +199,5 @@ function inputTooLate({ sessionId }: Session, at: number, baseSeq: number): Usag
 
 /** Without the trace context, because a fork's spans are not part of the origin's trace. */
 function agentOf({ agent: { name, version, file } }: Session): Session["agent"] {
-  return { name, version, ...(file === undefined ? {} : { file }) };
+  return { name, version, ...defined({ file }) };
 }

@@ -15,6 +15,7 @@
 //
 // A transition that is not listed in `NEXT` does not happen (L1).
 
+import { defined } from "../defined.ts";
 import { HoldfastError } from "../errors/errors.ts";
 import type { RecordedError } from "../errors/recorded-error.ts";
 import type { JsonText } from "../json/json.ts";
@@ -105,7 +106,7 @@ type News = Pick<Session, "status" | "cancel" | "move">;
 
 /** The parts of a row that others change while a process drives the session. */
 export function newsOf({ status, cancel, move }: News): News {
-  return { status, ...(cancel === undefined ? {} : { cancel }), ...(move === undefined ? {} : { move }) };
+  return { status, ...defined({ cancel, move }) };
 }
 
 /**
@@ -295,7 +296,7 @@ export function refuseNewerSession(
   const isNewer = flags > BEHAVIOUR_FLAGS || format > JOURNAL_FORMAT;
   if (!isNewer) return;
   throw new HoldfastError("version_unsupported", `session ${sessionId} was begun by a newer Holdfast`, {
-    ...(at === undefined ? {} : { at }),
+    ...defined({ at }),
     got: `journal format ${format}, behaviour flags ${flags}`,
     expected: `journal format ${JOURNAL_FORMAT} or older, behaviour flags up to ${BEHAVIOUR_FLAGS}`,
     fix: "run it with the newer Holdfast; the session was left as it is",

@@ -20,6 +20,7 @@
 //
 // This file opens no files: lines go out, and lines come in.
 
+import { defined } from "../defined.ts";
 import { CorruptRecordError, HoldfastError, NotFoundError, UsageError } from "../errors/errors.ts";
 import { LIMITS } from "../limits.ts";
 import { isSessionId } from "../ids.ts";
@@ -290,7 +291,7 @@ function treeTooLarge(
   at?: string,
 ): HoldfastError {
   return new HoldfastError("too_large", `the tree of session ${sessionId} is too large for one import`, {
-    ...(at === undefined ? {} : { at }),
+    ...defined({ at }),
     got: `${sessions} sessions with ${chars} characters`,
     expected: `at most the limit "batchChars" (${most})`,
     fix: "export its sessions one by one, without --tree",

@@ -1,6 +1,7 @@
 // `holdfast env` at a coordinator, as processes: setting, listing, deleting, the keys of its operator, and what
 // lies in the file of its database.
 
+import { defined } from "@holdfast/core";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -26,7 +27,7 @@ afterAll(() => project.dispose());
 const call = (token: string, args: readonly string[], stdin?: string): Promise<Finished> =>
   project.finish([...args, "--url", coordinator.url], {
     env: { HOLDFAST_TOKEN: token },
-    ...(stdin === undefined ? {} : { stdin }),
+    ...defined({ stdin }),
   });
 const env = (...args: string[]): Promise<Finished> => call(ada, ["env", ...args]);
 async function restart(environmentKeys: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 // A coordinator whose disk is full (D1): a clear answer, reads go on, and so does everything else once there
 // is room, without a restart. On a real disk of a few megabytes, which only root may mount.
 
+import { defined } from "@holdfast/core";
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, type TestContext } from "vitest";
@@ -68,7 +69,7 @@ async function ask(
     headers: {
       authorization: `Bearer ${adminToken}`,
       "content-type": "application/json",
-      ...(key === undefined ? {} : { "idempotency-key": key }),
+      ...defined({ "idempotency-key": key }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });

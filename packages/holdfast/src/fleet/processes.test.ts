@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
-import type { JournalRecord } from "@holdfast/core";
+import { defined, type JournalRecord } from "@holdfast/core";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { startSession } from "../testing/coordinator-client.ts";
 import {
@@ -225,7 +225,7 @@ describe.concurrent("KILL", () => {
 });
 
 function start(coordinator: CoordinatorProcess, input?: unknown): Promise<string> {
-  return startSession(coordinator, { agent: "steps", ...(input === undefined ? {} : { input }) });
+  return startSession(coordinator, { agent: "steps", ...defined({ input }) });
 }
 
 function isAlive(pid: number): boolean {

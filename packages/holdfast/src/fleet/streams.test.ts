@@ -3,6 +3,7 @@
 //
 // HOLDFAST_RECONNECTS sets how often; `npm test` takes a few, `npm run campaign -- streams` ten thousand.
 
+import { defined } from "@holdfast/core";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
@@ -224,7 +225,7 @@ async function ask(method: string, path: string, body?: string): Promise<Record<
       authorization: `Bearer ${coordinator.adminToken}`,
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}: ${text}`);

@@ -2,6 +2,7 @@
 // `place=a`. Codex and another agent of ours run at the one with `place=b`. Tests copy this file into
 // projects.
 
+import { defined } from "@holdfast/core";
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { ClaudeCode, CODEX, externalAgent, LineAgent } from "@holdfast/programs";
@@ -14,7 +15,7 @@ export type TreeWork = Readonly<Record<keyof typeof TREE_PLACES, string>>;
 
 /** @param environment where the programs are found; that of this process by default. */
 export function externalTree(folder: string, environment?: Readonly<Record<string, string>>) {
-  const place = { folder, ...(environment === undefined ? {} : { environment }) };
+  const place = { folder, ...defined({ environment }) };
   const options = { folder, permissionModes: ["default"] } as const;
   const claude = externalAgent(new ClaudeCode(place), options);
   const codex = externalAgent(new LineAgent({ facts: CODEX, ...place }), options);

@@ -1,6 +1,6 @@
 // A coordinator and runners in this process, over real HTTP on this machine.
 
-import type { AgentStorage } from "@holdfast/core";
+import { type AgentStorage, defined } from "@holdfast/core";
 import { createCoordinator, type Coordinator, type CoordinatorConfig } from "@holdfast/coordinator";
 import { clockFor, MemoryStorage, systemRandom } from "@holdfast/runtime";
 import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
@@ -55,7 +55,7 @@ export async function openFleet(
   const adminToken = await coordinator.createToken({ kind: "admin", name: "root" });
   const remote = openRemoteStorage({ url, token: adminToken });
   const token: Fleet["token"] = (kind, name, owner) =>
-    coordinator.createToken({ kind, name, ...(owner === undefined ? {} : { owner }) });
+    coordinator.createToken({ kind, name, ...defined({ owner }) });
   return {
     url,
     storage,

@@ -7,7 +7,7 @@
 //   - A secret belongs to one session. No other session gets it, also not one of the same person.
 //   - A coordinator that is away is asked again. A coordinator without the right key pauses the session.
 
-import { type Environments, HoldfastError, PauseError } from "@holdfast/core";
+import { defined, type Environments, HoldfastError, PauseError } from "@holdfast/core";
 import { isStoredSecret, storedSecret, type SecretSource } from "@holdfast/system";
 
 /** The claims of a runner, by which it asks its coordinator. */
@@ -136,9 +136,7 @@ function asPause(error: unknown): never {
   if (!HoldfastError.is(error) || error.code !== "secret_key") throw error;
   const { message, got, expected, fix } = error;
   throw new PauseError("secret_key", message, {
-    ...(got === undefined ? {} : { got }),
-    ...(expected === undefined ? {} : { expected }),
-    ...(fix === undefined ? {} : { fix }),
+    ...defined({ got, expected, fix }),
     pause: { reason: "auth_required" },
   });
 }

@@ -1,6 +1,12 @@
 // Effect classes: what follows when the process of an attempt dies.
 
-import { AttemptLostError, TaskFailedError, UncertainEffectError, type EffectClass } from "@holdfast/core";
+import {
+  AttemptLostError,
+  defined,
+  TaskFailedError,
+  UncertainEffectError,
+  type EffectClass,
+} from "@holdfast/core";
 import { gate, journalOf, releaseClaim, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
 import { defineAgent, defineTask, type Agent } from "../agents/define.ts";
@@ -18,7 +24,7 @@ function payment(effect: EffectClass | undefined) {
   const keys: string[] = [];
   const task = defineTask({
     name: "pay",
-    ...(effect === undefined ? {} : { effect }),
+    ...defined({ effect }),
     run: async (amount: number, { idempotencyKey, attempt }) => {
       keys.push(idempotencyKey);
       if (attempt === 1 && keys.length === 1) await paid.opened;

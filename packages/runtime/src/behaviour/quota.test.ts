@@ -1,6 +1,6 @@
 // Pauses that a task asks for, as a person sees them: a provider's usage limit, and refused credentials.
 
-import { HoldfastError, PauseError, type PauseRequest } from "@holdfast/core";
+import { defined, HoldfastError, PauseError, type PauseRequest } from "@holdfast/core";
 import { TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, defineTask, type TaskContext } from "../agents/define.ts";
@@ -30,7 +30,7 @@ function caller(answer: (attempt: number) => string | Error, effect?: "once") {
   const provider = defineTask({
     name: "provider",
     retry: { initialDelayMs: 1, maxDelayMs: 1, ...(effect === "once" ? {} : { maxAttempts: 3 }) },
-    ...(effect === undefined ? {} : { effect }),
+    ...defined({ effect }),
     cost: () => ({ maxTokens: 100 }),
     run: (_: undefined, task: TaskContext) => {
       ran.push("call");

@@ -1,6 +1,6 @@
 // Secrets of agents and tasks: which handlers get them, and that none is recorded or shown.
 
-import type { AgentTracer, TraceEvent } from "@holdfast/core";
+import { type AgentTracer, defined, type TraceEvent } from "@holdfast/core";
 import { declaredSecretsOf } from "@holdfast/system";
 import { afterEach, describe, expect, test } from "vitest";
 import {
@@ -47,7 +47,7 @@ async function runAgent(agent: ReturnType<typeof defineAgent>, secrets?: Map<str
   const storage = new MemoryStorage();
   const events: TraceEvent[] = [];
   const tracer: AgentTracer = { trace: (event) => void events.push(event) };
-  runtime = createRuntime({ storage, tracer, ...(secrets === undefined ? {} : { secrets }) });
+  runtime = createRuntime({ storage, tracer, ...defined({ secrets }) });
   const handle = await runtime.start(agent);
   const settled = await handle.settled();
   const recorded: unknown[] = [];

@@ -1,7 +1,7 @@
 // Trace events are complete, true and in order. A tracer cannot harm a session, and costs nothing when there
 // is none.
 
-import type { AgentStorage, TraceEvent } from "@holdfast/core";
+import { type AgentStorage, defined, type TraceEvent } from "@holdfast/core";
 import { afterEach, describe, expect, test } from "vitest";
 import {
   countingRandom,
@@ -259,7 +259,7 @@ test("the silent tracer costs no event and no read of the clock", async () => {
     asked.trace = 0;
     const { runtime } = open({
       clock: counting as unknown as TestClock,
-      ...(tracer === undefined ? {} : { tracer }),
+      ...defined({ tracer }),
     });
     await (await runtime.start(agent)).result();
     return asked.trace;

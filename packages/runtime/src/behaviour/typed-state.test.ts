@@ -1,7 +1,7 @@
 // Typed state with a real runtime: only changes are stored, and an older version is migrated or refused as a
 // whole.
 
-import type { Reducer } from "@holdfast/core";
+import { defined, type Reducer } from "@holdfast/core";
 import { journalOf, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, type Agent } from "../agents/define.ts";
@@ -175,7 +175,7 @@ describe("another version of the code", () => {
         version,
         initial: () => ({ list: [] }),
         reducers: { list: "append" },
-        ...(migrate === undefined ? {} : { migrate }),
+        ...defined({ migrate }),
       },
       turn: async (ctx, state) => {
         if (state.list.length === 0) return { update: { list: ["a"] } };

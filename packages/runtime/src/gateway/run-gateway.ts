@@ -11,7 +11,7 @@
 //
 // The gateway knows no coordinator and no executor. Its caller gives the handlers.
 
-import { ERROR_TABLE, HoldfastError, MIB, toHoldfastError } from "@holdfast/core";
+import { defined, ERROR_TABLE, HoldfastError, MIB, toHoldfastError } from "@holdfast/core";
 import type { Environment, Redactor } from "@holdfast/system";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -293,9 +293,7 @@ function problemOf(thrown: unknown) {
     // The text of an error that nobody foresaw may quote anything.
     detail: status >= 500 && !HoldfastError.is(thrown) ? "the gateway failed" : error.message,
     code,
-    ...(got === undefined ? {} : { got }),
-    ...(expected === undefined ? {} : { expected }),
-    ...(fix === undefined ? {} : { fix }),
+    ...defined({ got, expected, fix }),
   };
 }
 

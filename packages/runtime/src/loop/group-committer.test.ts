@@ -1,4 +1,5 @@
 import {
+  defined,
   HoldfastError,
   UnavailableError,
   type AgentStorage,
@@ -248,7 +249,7 @@ function scripted(groupsMax?: number) {
   const groups: string[][] = [];
   const asked: PromiseWithResolvers<readonly ChangeResult[]>[] = [];
   const storage = {
-    ...(groupsMax === undefined ? {} : { groupsMax }),
+    ...defined({ groupsMax }),
     commit(changes: readonly Change[]) {
       groups.push(changes.map((change) => ("sessionId" in change ? change.sessionId : change.type)));
       asked.push(Promise.withResolvers());

@@ -105,8 +105,7 @@ export class RunRequests {
       agent: {
         name,
         version,
-        ...(file === undefined ? {} : { file }),
-        ...(traceparent === undefined ? {} : { traceparent }),
+        ...defined({ file, traceparent }),
       },
       ...defined({ title }),
       input: text,
@@ -183,7 +182,7 @@ export class RunRequests {
         : { input: { text: await this.#inputText(name, agent?.input, options.input) } };
     const change = forkSession(await readOrigin(storage.reader, origin), {
       sessionId,
-      ...(at === undefined ? {} : { at }),
+      ...defined({ at }),
       ...input,
       tasks,
       seed: random.u32(),
@@ -251,7 +250,7 @@ export class RunRequests {
     const { name, version } = agent;
     return {
       type: "start",
-      agent: { name, version, ...(file === undefined ? {} : { file }) },
+      agent: { name, version, ...defined({ file }) },
       input: text,
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...defined({ environment }),

@@ -133,8 +133,7 @@ export class SessionRequests {
       signalId: signalId ?? mintId("sig", clock.now(), () => random.u32()),
       name,
       payload: payloadText(name, payload, limits),
-      ...(dedupKey === undefined ? {} : { dedupKey }),
-      ...(spends === undefined ? {} : { spends }),
+      ...defined({ dedupKey, spends }),
     });
     switch (result.status) {
       case "stored":
@@ -165,7 +164,7 @@ export class SessionRequests {
       sessionId,
       mode: hard ? "hard" : "graceful",
       graceMs,
-      ...(reason === undefined ? {} : { reason }),
+      ...defined({ reason }),
     });
     switch (result.status) {
       case "requested":

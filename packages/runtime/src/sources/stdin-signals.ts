@@ -12,6 +12,7 @@
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import {
+  defined,
   findPayloadProblem,
   type IncomingSignal,
   LIMITS,
@@ -69,7 +70,7 @@ export function readSignalLine(line: string): LineMeaning {
   if (unknown !== undefined) return refused(`has "${unknown}", which means nothing`);
   if (dedupKey !== undefined && typeof dedupKey !== "string")
     return refused(`has a "dedupKey" that is no text`);
-  return { type: "signal", signal: { name, payload, ...(dedupKey === undefined ? {} : { dedupKey }) } };
+  return { type: "signal", signal: { name, payload, ...defined({ dedupKey }) } };
 }
 
 function refused(why: string): LineMeaning {

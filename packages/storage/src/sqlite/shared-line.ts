@@ -8,7 +8,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { HoldfastError, UnavailableError } from "@holdfast/core";
+import { defined, HoldfastError, UnavailableError } from "@holdfast/core";
 import { showPresence, type Presence } from "../host-presence.ts";
 import type { SqliteStorage } from "./engine/sqlite-storage.ts";
 import { identityOf } from "./file/other-names.ts";
@@ -151,7 +151,7 @@ export class SharedLine {
     if (this.#presence !== undefined) {
       const mark = (await this.#presence)?.mark;
       const claims = this.claims.all();
-      const holding: Holding = { client: this.#client, claims, ...(mark === undefined ? {} : { mark }) };
+      const holding: Holding = { client: this.#client, claims, ...defined({ mark }) };
       if (line.role === "client") await line.storage.hold(holding);
       else line.processes.hold(holding, this);
     }

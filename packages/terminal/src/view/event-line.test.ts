@@ -1,5 +1,6 @@
 // A line of the log for an entry of a conversation: its author, and the steps of a plan.
 
+import { defined } from "@holdfast/core";
 import { withoutReplacedPlans } from "@holdfast/proto/view";
 import { expect, test } from "vitest";
 import type { Look, Paint } from "../frame/command.ts";
@@ -45,7 +46,7 @@ test("a view of the present leaves out plans that a later one of the same author
     role: "plan",
     content: {
       steps: [{ text, status: "pending" }],
-      ...(parentCallId === undefined ? {} : { parentCallId }),
+      ...defined({ parentCallId }),
     },
   });
   const [first, ofSubAgent, said, last] = [

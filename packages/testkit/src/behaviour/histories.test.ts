@@ -3,7 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { decodeRecords, type JournalRecord } from "@holdfast/core";
+import { decodeRecords, defined, type JournalRecord } from "@holdfast/core";
 import { sha256 } from "@holdfast/runtime";
 import { describe, expect, test } from "vitest";
 import { HISTORY_SCENARIOS, type HistoryScenario } from "../history-scenarios.ts";
@@ -149,7 +149,7 @@ async function replay(header: History["header"], records: readonly JournalRecord
         ...Object.fromEntries(tasks.map(({ name, guardRepeats = false }) => [name, { guardRepeats }])),
       },
       agents: agents.map(({ name }) => name),
-      ...(state === undefined ? {} : { state }),
+      ...defined({ state }),
       ...carried,
     });
     const stands = await stand.replay();
@@ -160,7 +160,7 @@ async function replay(header: History["header"], records: readonly JournalRecord
     state = JSON.parse(checkpoint.payload ?? "null");
     expect(stands).toMatchObject({ type: "checkpointed", turn: checkpoint.turn, state: { current: state } });
     const { turn, entryCount, leaf } = checkpoint;
-    carried = { turn, entryCount, ...(leaf === undefined ? {} : { leaf }) };
+    carried = { turn, entryCount, ...defined({ leaf }) };
     from = at + 1;
     baseId = checkpoint.id + 1;
   }

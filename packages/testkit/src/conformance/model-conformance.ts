@@ -5,6 +5,7 @@
 // by what a reader can see of them; claims by the tokens it was given.
 
 import {
+  defined,
   isEnded,
   LIMITS,
   mayBecome,
@@ -366,7 +367,7 @@ class Model {
       return Math.max(0, max - spent - reserved);
     });
     return {
-      ...(admissions === undefined ? {} : { admissions }),
+      ...defined({ admissions }),
       ...(left.length === 0 ? {} : { remaining: { tokens: Math.min(...left) } }),
     };
   }

@@ -1,5 +1,6 @@
 // `CLIENTS` call a method in three ways: by the stock gRPC client, by Connect, and by `fetch` on its route.
 
+import { defined } from "@holdfast/core";
 import { create, fromBinary, toBinary, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
@@ -28,7 +29,7 @@ export interface Called {
 function headersOf({ token, origin }: Called): Record<string, string> {
   return {
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    ...(origin === undefined ? {} : { origin }),
+    ...defined({ origin }),
   };
 }
 
@@ -129,7 +130,7 @@ export async function callRest(
       ...headersOf(to),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
   });
   const text = await response.text();
   if (!response.ok) {

@@ -6,6 +6,7 @@
 //     that is left. `AuditWalk` meets that row later, and checks the first one then.
 //   - Rows that were cut off at the end are noticed only by an operator who kept the last hash elsewhere.
 
+import { defined } from "../../defined.ts";
 import type { Audit, AuditRow } from "./audit.ts";
 import type { Hash } from "../../hash.ts";
 import { decodeJson } from "../../json/json.ts";
@@ -49,8 +50,7 @@ export function nextAuditRow(
     actor,
     action,
     object,
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(details === undefined ? {} : { details }),
+    ...defined({ requestId, details }),
     outcome,
   };
   return { ...row, hash: hash(chained(last, row)) };

@@ -1,11 +1,12 @@
 // ST57: what a session is about, on one line.
 
+import { defined } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { creating, ENDINGS, STARTED, type Fixture } from "../fixture.ts";
 
 export function titleConformance(fixture: Fixture): void {
   const entitle = (title?: string, sessionId = "ses-1") =>
-    fixture.apply({ type: "set_title", sessionId, ...(title === undefined ? {} : { title }) }, 9);
+    fixture.apply({ type: "set_title", sessionId, ...defined({ title }) }, 9);
   const titleIn = async (sessionId = "ses-1") => (await fixture.session(sessionId)).title;
 
   test("ST57: a session is created with the given title, or with one that is made of its input", async () => {
