@@ -73,8 +73,8 @@ const KNOWN_MS = 1_000;
 const HASH_CHARS_MIN = 4;
 /** The command that lists the items of a kind. */
 const LIST: Readonly<Record<string, string>> = {
-  agent: "agents list --pushed",
-  skill: "skill list --pushed",
+  agent: "agents list --catalogue",
+  skill: "skill list --catalogue",
   script: "script list --catalogue",
 };
 /** As `pushed-agents.ts` of the runner's machine names versions. */
@@ -297,7 +297,7 @@ export function noVersion(
 
 function noItem(kind: string, name: string): NotFoundError {
   return new NotFoundError("not_found", `the catalogue has no ${kind} ${name}`, {
-    fix: `see what the coordinator has: \`holdfast ${LIST[kind] ?? "agents list --pushed"}\``,
+    fix: `see what the coordinator has: \`holdfast ${LIST[kind] ?? "agents list --catalogue"}\``,
   });
 }
 

@@ -18,7 +18,7 @@ const CASES: readonly (readonly [
   [
     ["agents", "show", "--"],
     ["--trust", "--json"],
-    ["--registry", "--pushed"],
+    ["--registry", "--catalogue"],
   ],
   [["agents", "install", "x", "--"], ["--registry", "--yes"], ["--trust"]],
   [["local", "logs", "--"], ["--follow"], ["--db", "--agents"]],

@@ -12,7 +12,7 @@ export const agents: Command = {
   actions: {
     list: {
       does: "the agents of the project and of yours, or those at the coordinator",
-      options: ["trust", "pushed", "tag"],
+      options: ["trust", "catalogue", "tag"],
     },
     show: {
       does: "one agent: its file, fields and rights",
@@ -77,7 +77,7 @@ export const agents: Command = {
   options: {
     trust: { help: "also load the files of this project when you have not trusted it, for this call" },
     user: { help: "write the file into your home folder, for all projects" },
-    pushed: { help: "list the agent files at the coordinator", excludes: ["trust"] },
+    catalogue: { help: "list the agent files at the coordinator", excludes: ["trust"] },
     tag: {
       help: "the tag that the pushed versions get; for the list, only agents with all of these tags (a,b)",
       value: "TAG",
@@ -115,7 +115,7 @@ export const agents: Command = {
     if (isCatalogueAction(action)) return catalogueAction("agent", action, args, io);
     switch (action) {
       case "list":
-        if (args.has("pushed"))
+        if (args.has("catalogue"))
           return (await import("../library/catalogue-calls.ts")).listPushed(
             "agent",
             args,

@@ -61,7 +61,7 @@ test(
     stand = await PushedStand.open(numbered);
     const { fleet } = stand;
     const asAdmin = (...args: string[]) => stand.done(args);
-    const list = () => asAdmin("agents", "list", "--pushed");
+    const list = () => asAdmin("agents", "list", "--catalogue");
     await asAdmin("agents", "push", stand.agent("helper", "one", "holdfast:\n  secrets: [PASSWORD]\n"));
     expect(await list()).toContain("the current version of helper is not offered: no runner is online\n");
     const agentFiles = { allow: ["*"], tools: ["read_file"] };
@@ -70,11 +70,11 @@ test(
       "the current version of helper is not offered: runner box refuses it: a file from a coordinator cannot have secrets (PASSWORD) on this runner\n";
     expect(await list()).toContain(reason);
     expect(await asAdmin("agents", "history", "helper")).toContain(reason);
-    const [item] = JSON.parse(await asAdmin("agents", "list", "--pushed", "--json"));
+    const [item] = JSON.parse(await asAdmin("agents", "list", "--catalogue", "--json"));
     expect(item.notOffered).toEqual([expect.stringMatching(/^runner box refuses it: .*PASSWORD/)]);
     // A user may list the catalogue, and may not see runners.
     const user = await fleet.token("user", "ada");
-    expect(await stand.done(["agents", "list", "--pushed"], user)).toMatch(/^NAME .+\nhelper +active .+\n$/);
+    expect(await stand.done(["agents", "list", "--catalogue"], user)).toMatch(/^NAME .+\nhelper +active .+\n$/);
     await asAdmin("agents", "push", stand.agent("helper", "two"));
     await vi.waitFor(async () => expect(await list()).not.toContain("not offered"), PATIENCE_RUNNER);
     await asAdmin("agents", "deactivate", "helper");
@@ -85,14 +85,14 @@ test(
 );
 
 test(
-  "agents list --pushed --tag shows the agents that have all of these tags, of a version or of the file",
+  "agents list --catalogue --tag shows the agents that have all of these tags, of a version or of the file",
   { ...ofCampaign, timeout: 60_000 },
   async () => {
     stand = await PushedStand.open(numbered);
     const { fleet } = stand;
     const tagged = stand.agent("helper", "one", "holdfast: { tags: [review, core] }\n");
     await stand.done(["agents", "push", tagged, stand.agent("other", "one"), "--tag", "stable"]);
-    const list = (...tags: string[]) => stand.done(["agents", "list", "--pushed", "--tag", ...tags]);
+    const list = (...tags: string[]) => stand.done(["agents", "list", "--catalogue", "--tag", ...tags]);
     expect(await list("stable")).toMatch(/^helper .*\nother /m);
     await stand.runner({ agentFiles: { allow: ["*"] } }, await fleet.token("registration", "box"));
     const found = await list("stable,review");
@@ -165,14 +165,14 @@ test(
     expect(await outputOf(fleet, second)).toBe("style two, count two");
     await done("skill", "rollback", "house-style", "stable");
     await done("script", "deactivate", "count");
-    expect(await done("skill", "show", "house-style", "--pushed")).toContain("Style one.");
+    expect(await done("skill", "show", "house-style", "--catalogue")).toContain("Style one.");
     expect(await done("script", "list", "--catalogue")).toMatch(/count +inactive/);
     await done("script", "activate", "count");
     expect(await done("script", "list", "--catalogue")).toMatch(/count +active/);
     await done("skill", "deactivate", "house-style");
-    expect(await done("skill", "list", "--pushed")).toMatch(/house-style +inactive/);
+    expect(await done("skill", "list", "--catalogue")).toMatch(/house-style +inactive/);
     await done("skill", "activate", "house-style");
-    expect(await done("skill", "list", "--pushed")).toMatch(/house-style +active/);
+    expect(await done("skill", "list", "--catalogue")).toMatch(/house-style +active/);
   },
 );
 
@@ -201,7 +201,7 @@ test(
 
     writeContents("two");
     await done("script", "push", "count", "--catalogue");
-    const list = () => done("agents", "list", "--pushed");
+    const list = () => done("agents", "list", "--catalogue");
     const refusal =
       'runner strict refuses it: agent "helper" asks for the script "count", which the policy of this machine does not take';
     await vi.waitFor(
@@ -215,7 +215,7 @@ test(
     expect(await list()).toContain(
       `the current version of helper is not offered by every runner: ${refusal}`,
     );
-    const [item] = JSON.parse(await done("agents", "list", "--pushed", "--json"));
+    const [item] = JSON.parse(await done("agents", "list", "--catalogue", "--json"));
     expect(item).toMatchObject({ partlyRefused: [expect.stringContaining(refusal)] });
     const later = await Promise.all([start(), start(), start(), start()]);
     await Promise.all([first, ...later].map((id) => stand.approve(id)));

@@ -113,7 +113,7 @@ test(
     await stand.done(["agents", "trust"]);
     await stand.done(["script", "push", "mark", "--catalogue"]);
     await stand.done(["agents", "push", stand.agent("lead", "one", LEAD)]);
-    const list = () => stand.done(["agents", "list", "--pushed"]);
+    const list = () => stand.done(["agents", "list", "--catalogue"]);
     const refusedWith = async (agentFiles: object, reason: string): Promise<void> => {
       const policy = { agentFiles, allowScripts: "all" };
       const runner = await stand.runner(policy, await fleet.token("registration", "box"));

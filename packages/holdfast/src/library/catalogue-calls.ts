@@ -72,7 +72,7 @@ const NOTES: Readonly<Record<Kind, string>> = {
 /** The command of a kind, and how it says that it means the coordinator. */
 const COMMANDS: Readonly<Record<Kind, (action: string) => string>> = {
   agent: (action) => `agents ${action}`,
-  skill: (action) => `skill ${action} --pushed`,
+  skill: (action) => `skill ${action} --catalogue`,
   script: (action) => `script ${action} --catalogue`,
 };
 

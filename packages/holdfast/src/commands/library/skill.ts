@@ -5,11 +5,11 @@ import { approve, listSkills, showSkill, showSkillVersions, tagVersion } from ".
 export const skill: Command = {
   name: "skill",
   actions: {
-    list: { does: "all skills, their versions, and which of them can be used", options: ["pushed"] },
+    list: { does: "all skills, their versions, and which of them can be used", options: ["catalogue"] },
     show: {
       does: "the fields, the files and the text of one",
       takes: [NAME_ARGUMENT],
-      options: ["pushed"],
+      options: ["catalogue"],
     },
     approve: {
       does: "approve the present content, after you have read it",
@@ -20,7 +20,7 @@ export const skill: Command = {
       takes: [{ ...NAME_ARGUMENT, repeats: true }],
       options: ["tag"],
     },
-    history: { does: "its versions", takes: [NAME_ARGUMENT], options: ["pushed"] },
+    history: { does: "its versions", takes: [NAME_ARGUMENT], options: ["catalogue"] },
     rollback: {
       does: "use an earlier version at the coordinator",
       takes: [NAME_ARGUMENT, { name: "VERSION|TAG", is: "the version", optional: true }],
@@ -32,7 +32,7 @@ export const skill: Command = {
         { name: "TAG", is: "the tag" },
         { name: "VERSION", is: "the version", optional: true },
       ],
-      options: ["pushed"],
+      options: ["catalogue"],
     },
     activate: {
       does: "let agent files at the coordinator use it",
@@ -49,7 +49,7 @@ export const skill: Command = {
     "`skill approve` those that have changed since. Each approved content is a version, which an agent file can name as NAME@TAG or NAME@HASH. `push` stores a skill at a coordinator, by versions, for the agent files that are there " +
     "(docs/skills.md#at-a-coordinator). Exit codes: 3 the skill is refused, 2 there is no such skill, 12 the project is not trusted.",
   options: {
-    pushed: { help: "the skills at the coordinator" },
+    catalogue: { help: "the skills at the coordinator" },
     tag: { help: "the tag that the pushed versions get", value: "TAG" },
   },
   examples: [
@@ -63,16 +63,16 @@ export const skill: Command = {
 
   async run(args, io) {
     const { action, positionals: rest } = args;
-    const isHere = (action === "history" || action === "tag") && !args.has("pushed") && !args.has("url");
+    const isHere = (action === "history" || action === "tag") && !args.has("catalogue") && !args.has("url");
     if (isCatalogueAction(action) && !isHere) return catalogueAction("skill", action, args, io);
     const calls = (): Promise<typeof import("../../library/catalogue-calls.ts")> =>
       import("../../library/catalogue-calls.ts");
     switch (action) {
       case "list":
-        if (args.has("pushed")) return (await calls()).listPushed("skill", args, io);
+        if (args.has("catalogue")) return (await calls()).listPushed("skill", args, io);
         return listSkills(io);
       case "show":
-        if (args.has("pushed")) {
+        if (args.has("catalogue")) {
           const name = rest[0]!;
           return (await calls()).showPushed("skill", name, "SKILL.md", args, io);
         }
