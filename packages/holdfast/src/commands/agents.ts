@@ -1,4 +1,4 @@
-import { catalogueAction, isCatalogueAction } from "../library/catalogue-actions.ts";
+import { catalogueAction, catalogueActions, isCatalogueAction } from "../library/catalogue-actions.ts";
 import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { checkAgents } from "../agents/check-agents.ts";
 import { importAgent, newAgent } from "../agents/written/new-agent.ts";
@@ -39,27 +39,7 @@ export const agents: Command = {
       takes: [{ name: "NAME|PATH", is: "the name", repeats: true }],
       options: ["tag"],
     },
-    history: { does: "its versions at the coordinator", takes: [NAME_ARGUMENT] },
-    rollback: {
-      does: "use an earlier version at the coordinator",
-      takes: [NAME_ARGUMENT, { name: "VERSION|TAG", is: "the version", optional: true }],
-    },
-    tag: {
-      does: "give a version at the coordinator a tag",
-      takes: [
-        NAME_ARGUMENT,
-        { name: "TAG", is: "the tag" },
-        { name: "VERSION", is: "the version", optional: true },
-      ],
-    },
-    activate: {
-      does: "let sessions of it start at the coordinator",
-      takes: [NAME_ARGUMENT],
-    },
-    deactivate: {
-      does: "let no session of it start at the coordinator",
-      takes: [NAME_ARGUMENT],
-    },
+    ...catalogueActions([]),
     install: {
       does: "install an agent of a registry",
       takes: [NAME_ARGUMENT],

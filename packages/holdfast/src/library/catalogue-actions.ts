@@ -2,14 +2,46 @@
 // `activate`, `deactivate`.
 
 import { defined } from "@holdfast/core";
-import type { Arguments, Io } from "@holdfast/terminal/frame/command";
+import { NAME_ARGUMENT, type Action, type Arguments, type Io } from "@holdfast/terminal/frame/command";
 import type { Kind } from "./catalogue-calls.ts";
 
-const ACTIONS = ["history", "rollback", "tag", "activate", "deactivate"] as const;
-type CatalogueAction = (typeof ACTIONS)[number];
+type CatalogueAction = "history" | "rollback" | "tag" | "activate" | "deactivate";
+
+const ACTIONS: Readonly<Record<CatalogueAction, Action>> = {
+  history: { does: "its versions", takes: [NAME_ARGUMENT] },
+  rollback: {
+    does: "use an earlier version",
+    takes: [NAME_ARGUMENT, { name: "VERSION|TAG", is: "the version", optional: true }],
+  },
+  tag: {
+    does: "give a version a tag",
+    takes: [
+      NAME_ARGUMENT,
+      { name: "TAG", is: "the tag" },
+      { name: "VERSION", is: "the version", optional: true },
+    ],
+  },
+  activate: { does: "let it be used", takes: [NAME_ARGUMENT] },
+  deactivate: { does: "let it be used no longer", takes: [NAME_ARGUMENT] },
+};
+
+/**
+ * The actions of a command.
+ *
+ * @param here those that mean this machine unless `--catalogue` is given. The others mean the coordinator.
+ */
+export function catalogueActions(here: readonly string[]): Readonly<Record<string, Action>> {
+  const entries = Object.entries(ACTIONS).map(([name, action]) => [
+    name,
+    here.includes(name)
+      ? { ...action, options: ["catalogue"] }
+      : { ...action, does: `${action.does} at the coordinator` },
+  ]);
+  return Object.fromEntries(entries);
+}
 
 export function isCatalogueAction(action: string | undefined): action is CatalogueAction {
-  return ACTIONS.some((one) => one === action);
+  return action !== undefined && Object.hasOwn(ACTIONS, action);
 }
 
 export async function catalogueAction(

@@ -1,4 +1,4 @@
-import { catalogueAction, isCatalogueAction } from "../../library/catalogue-actions.ts";
+import { catalogueAction, catalogueActions, isCatalogueAction } from "../../library/catalogue-actions.ts";
 import { refuse } from "@holdfast/terminal/frame/arguments";
 import { NAME_ARGUMENT, type Arguments, type Command, type Io } from "@holdfast/terminal/frame/command";
 import { newScript, push, rollback, tagVersion } from "../../library/change-scripts.ts";
@@ -38,31 +38,7 @@ export const script: Command = {
         },
       ],
     },
-    history: { does: "its versions", takes: [NAME_ARGUMENT], options: ["catalogue"] },
-    rollback: {
-      does: "use an earlier version",
-      takes: [NAME_ARGUMENT, { name: "VERSION|TAG", is: "the version", optional: true }],
-      options: ["catalogue"],
-    },
-    tag: {
-      does: "give a version a tag",
-      takes: [
-        NAME_ARGUMENT,
-        { name: "TAG", is: "the tag" },
-        { name: "VERSION", is: "the version", optional: true },
-      ],
-      options: ["catalogue"],
-    },
-    activate: {
-      does: "let agent files at the coordinator use it",
-      takes: [NAME_ARGUMENT],
-      options: ["catalogue"],
-    },
-    deactivate: {
-      does: "let no agent file at the coordinator use it",
-      takes: [NAME_ARGUMENT],
-      options: ["catalogue"],
-    },
+    ...catalogueActions(["history", "rollback", "tag"]),
   },
   description:
     "A script is a folder with script.json and a file to run in .holdfast/scripts of the project or of your home folder (docs/scripts.md). An agent " +

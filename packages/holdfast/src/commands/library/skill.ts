@@ -1,4 +1,4 @@
-import { catalogueAction, isCatalogueAction } from "../../library/catalogue-actions.ts";
+import { catalogueAction, catalogueActions, isCatalogueAction } from "../../library/catalogue-actions.ts";
 import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { approve, listSkills, showSkill, showSkillVersions, tagVersion } from "../../library/show-skills.ts";
 
@@ -20,28 +20,7 @@ export const skill: Command = {
       takes: [{ ...NAME_ARGUMENT, repeats: true }],
       options: ["tag"],
     },
-    history: { does: "its versions", takes: [NAME_ARGUMENT], options: ["catalogue"] },
-    rollback: {
-      does: "use an earlier version at the coordinator",
-      takes: [NAME_ARGUMENT, { name: "VERSION|TAG", is: "the version", optional: true }],
-    },
-    tag: {
-      does: "give a version a tag",
-      takes: [
-        NAME_ARGUMENT,
-        { name: "TAG", is: "the tag" },
-        { name: "VERSION", is: "the version", optional: true },
-      ],
-      options: ["catalogue"],
-    },
-    activate: {
-      does: "let agent files at the coordinator use it",
-      takes: [NAME_ARGUMENT],
-    },
-    deactivate: {
-      does: "let no agent file at the coordinator use it",
-      takes: [NAME_ARGUMENT],
-    },
+    ...catalogueActions(["history", "tag"]),
   },
   description:
     "A skill is a folder with SKILL.md in .agents/skills or .claude/skills, of the project or of your home folder (docs/skills.md). Its version is " +
