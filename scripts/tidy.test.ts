@@ -53,7 +53,7 @@ describe("an allowed size", () => {
       tree,
       { "a.ts": { lines, why: "one idea" } },
       { [`${LONG}: a`]: { lines: ofFunction, why: "one idea" } },
-      { "b.ts: A": { fields } },
+      { "b.ts: A": { fields, why: "one idea" } },
     );
 
   test("a source, a function and a class of the listed size are right", () => {
