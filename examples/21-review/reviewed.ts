@@ -1,9 +1,9 @@
-import { ClaudeCode, CODEX, externalAgent, LineAgent } from "holdfast/programs";
+import { ClaudeCode, externalAgent, includedFacts, LineAgent } from "holdfast/programs";
 import { defineAgent, local } from "holdfast";
 
 const folder = process.cwd();
 const author = externalAgent(new ClaudeCode({ folder }), { folder, permissionModes: ["acceptEdits"] });
-const reviewer = externalAgent(new LineAgent({ facts: CODEX, folder }), {
+const reviewer = externalAgent(new LineAgent({ facts: includedFacts("codex"), folder }), {
   folder,
   permissionModes: ["plan"],
 });

@@ -4,17 +4,15 @@
 
 export {
   a2aAgent,
-  ACP_AGENTS,
   AcpAgent,
   ClaudeCode,
-  CODEX,
   customAgent,
   external,
   externalAgent,
   harnessAgent,
+  includedFacts,
   LineAgent,
   mcpToolAgent,
-  PI,
   type A2aAgentOptions,
   type AcpAgentOptions,
   type AgentTraces,
