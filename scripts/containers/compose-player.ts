@@ -17,18 +17,14 @@ interface Service {
   readonly volumes?: readonly string[];
   readonly ports?: readonly string[];
   readonly depends_on?: readonly string[];
-  readonly networks?: { readonly default: { readonly ipv4_address: string } };
 }
 
 interface ComposeFile {
   readonly services: Readonly<Record<string, Service>>;
-  readonly networks: {
-    readonly default: { readonly ipam: { readonly config: readonly [{ readonly subnet: string }] } };
-  };
 }
 
 const KNOWN = new Set(
-  "image command restart stop_grace_period security_opt cap_drop environment volumes ports depends_on networks".split(
+  "image command restart stop_grace_period security_opt cap_drop environment volumes ports depends_on".split(
     " ",
   ),
 );
@@ -49,9 +45,8 @@ export class ComposePlayer {
 
   /** Makes what is not there, and replaces each service whose settings differ, in the order of its file. */
   up(variables: Readonly<Record<string, string>>): void {
-    const { services, networks } = this.#read(variables);
-    const network = ["network", "create", "--subnet", networks.default.ipam.config[0].subnet, this.#project];
-    if (!this.#succeeds("network", "exists", this.#project)) this.podman(...network);
+    const { services } = this.#read(variables);
+    if (!this.#succeeds("network", "exists", this.#project)) this.podman("network", "create", this.#project);
     for (const [name, service] of Object.entries(services)) {
       const args = this.#argsOf(name, service);
       const settings = JSON.stringify(args);
@@ -76,7 +71,17 @@ export class ComposePlayer {
     });
   }
 
+  /** Stops what is there in order, and keeps the volumes. */
   down(): void {
+    const names = [...this.#running.keys()].map((name) => this.nameOf(name)).toReversed();
+    if (names.length > 0) this.podman("stop", ...names);
+    if (names.length > 0) this.podman("rm", ...names);
+    this.#running.clear();
+    this.podman("network", "rm", this.#project);
+  }
+
+  /** Ends all at once, and removes the volumes as well. */
+  remove(): void {
     const names = [...this.#running.keys()].map((name) => this.nameOf(name));
     this.#succeeds("rm", "--force", "--time", "0", "--volumes", ...names);
     const volumes = ["volume", "ls", "--quiet", "--filter", `name=^${this.#project}-`];
@@ -107,14 +112,13 @@ export class ComposePlayer {
     if (unknown.length > 0) throw new Error(`service ${name}: ${unknown.join(", ")} cannot be played`);
     const each = (option: string, values: readonly string[] = []) =>
       values.flatMap((value) => [option, value]);
-    const { restart, stop_grace_period: grace, networks } = service;
+    const { restart, stop_grace_period: grace } = service;
     return [
       "run",
       "--detach",
       ...each("--name", [this.nameOf(name)]),
       ...each("--network", [this.#project]),
       ...each("--network-alias", [name]),
-      ...each("--ip", networks === undefined ? [] : [networks.default.ipv4_address]),
       ...each("--restart", restart === undefined ? [] : [restart]),
       ...each("--stop-timeout", grace === undefined ? [] : [String(Number.parseInt(grace, 10))]),
       ...each("--security-opt", service.security_opt),

@@ -13,6 +13,7 @@ import { ofCampaign } from "@holdfast/testkit/campaign";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../release/verdaccio.ts";
 import { ComposePlayer } from "./compose-player.ts";
+import { ComposeProgram } from "./compose-program.ts";
 import * as images from "./local-images.ts";
 import { RELEASE_AGENT, until } from "./release-agent.ts";
 
@@ -21,6 +22,8 @@ const EXAMPLE = join(ROOT, "examples", "30-fleet-in-containers");
 const BUILT_IMAGE = "holdfast-test-fleet";
 /** An image that is there may be named, instead of one that is built of this checkout. */
 const IMAGE = process.env["HOLDFAST_TEST_IMAGE"] ?? BUILT_IMAGE;
+/** A program that reads compose files, such as `podman-compose`. Without it they are played. */
+const COMPOSE = process.env["HOLDFAST_TEST_COMPOSE"];
 const NEXT_IMAGE = "holdfast-test-fleet:next";
 const SIZE_GOAL_MB = 250;
 const TIMEOUT_MS = 60 * 60_000;
@@ -140,7 +143,7 @@ test("a volume of a newer version is refused, and stays as it is", options, asyn
 });
 
 test(
-  "a fleet loses no session by a kill, a stop and a new image, and each effect happens once",
+  "a fleet loses no session by a kill, a stop, a new image and an end of all, and each effect happens once",
   options,
   async ({ skip }) => {
     skip(missing !== undefined, missing);
@@ -152,7 +155,11 @@ test(
     writeFileSync(join(at, "release.ts"), RELEASE_AGENT);
     certify(at);
     const port = await freePort();
-    const fleet = new ComposePlayer(at, `holdfast-test-${process.pid}`, env);
+    const project = `holdfast-test-${process.pid}`;
+    const fleet =
+      COMPOSE === undefined
+        ? new ComposePlayer(at, project, env)
+        : new ComposeProgram(COMPOSE, at, project, env);
     const variables = {
       DB_PASSWORD: "of-a-test",
       HTTPS_PORT: String(port),
@@ -211,6 +218,9 @@ test(
       await startSome(20_000);
       fleet.up({ ...variables, HOLDFAST_IMAGE: NEXT_IMAGE });
       expect(inCoordinator("holdfast", "--version")).toBe("0.2.0\n");
+      await startSome(20_000);
+      fleet.down();
+      fleet.up({ ...variables, HOLDFAST_IMAGE: NEXT_IMAGE });
 
       await until("all sessions have ended", async () => {
         for (const id of all) {
@@ -221,7 +231,7 @@ test(
       });
       expect(effects().toSorted()).toEqual(all.flatMap((id) => [`${id} after`, `${id} before`]).toSorted());
     } finally {
-      fleet.down();
+      fleet.remove();
     }
   },
 );

@@ -68,7 +68,7 @@ ENV NODE_EXTRA_CA_CERTS=${AUTHORITIES}
 export function postgresImage(folder: string): void {
   if (isThere(POSTGRES_IMAGE)) return;
   const at = join(folder, "postgres");
-  cpSync(nativeFolder(), join(at, "native"), { recursive: true, dereference: true });
+  cpSync(nativeFolder(), join(at, "native"), { recursive: true, verbatimSymlinks: true });
   writeFileSync(join(at, "start.sh"), START_POSTGRES);
   const text = `FROM ${BASE_IMAGE}
 RUN useradd --uid 10002 postgres && install -d -o postgres -g postgres /var/lib/postgresql
