@@ -100,7 +100,7 @@ const LONG_FILES: LongTexts = {
     why: "tests of several processes on one database",
   },
   "packages/storage/src/postgres/read/reads.ts": { lines: 486, why: "every query that only reads" },
-  "packages/storage/src/postgres/write/write-statement.ts": { lines: 551, why: "the parts of one statement" },
+  "packages/storage/src/postgres/write/write-statement.ts": { lines: 454, why: "the parts of one statement" },
   "packages/storage/src/sqlite/engine/sqlite-storage.ts": {
     lines: 490,
     why: "the storage port over SQLite, one method after another",

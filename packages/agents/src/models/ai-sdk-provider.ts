@@ -264,9 +264,7 @@ class SilenceWatch {
 
 /**
  * Reads the parts of a stream. An abort ends the reading even where the stream itself does not notice it.
- *
- * It asks the reader itself for each part. Asking the stream's iterator, with a race against the abort, takes
- * five promises for a part.
+ * The stream's iterator, with a race against the abort, would take five promises for a part.
  */
 async function readParts<T>(
   stream: ReadableStream<T>,

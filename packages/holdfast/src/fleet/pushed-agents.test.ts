@@ -74,7 +74,9 @@ test(
     expect(item.notOffered).toEqual([expect.stringMatching(/^runner box refuses it: .*PASSWORD/)]);
     // A user may list the catalogue, and may not see runners.
     const user = await fleet.token("user", "ada");
-    expect(await stand.done(["agents", "list", "--catalogue"], user)).toMatch(/^NAME .+\nhelper +active .+\n$/);
+    expect(await stand.done(["agents", "list", "--catalogue"], user)).toMatch(
+      /^NAME .+\nhelper +active .+\n$/,
+    );
     await asAdmin("agents", "push", stand.agent("helper", "two"));
     await vi.waitFor(async () => expect(await list()).not.toContain("not offered"), PATIENCE_RUNNER);
     await asAdmin("agents", "deactivate", "helper");

@@ -55,10 +55,7 @@ export interface RuntimeOptions {
   readonly secrets?: SecretSource;
   /** An observer of all sessions of this runtime. */
   readonly tracer?: AgentTracer;
-  /**
-   * Show the texts that models are writing to other processes over the same storage, such as the page. Off by
-   * default, as it costs about as much as a tracer.
-   */
+  /** Show what models are writing to other processes over this storage, such as the page. Off by default: it costs as much as a tracer. */
   readonly showsTexts?: boolean;
   /** The clock of this machine by default; a test gives its own. */
   readonly clock?: Clock;

@@ -73,9 +73,8 @@ export class GroupCommitter {
   #submitted = 0;
   /** The number of groups in flight. */
   #inFlight = 0;
-  /** By number. */
+  /** By the number of the first change. */
   readonly #flights = new ChurnMap<number, Flight>();
-  #sent = 0;
   #isHurried = false;
   #isGivenUp = false;
   #scheduled = false;
@@ -144,7 +143,7 @@ export class GroupCommitter {
 
   #send(group: readonly Queued[]): void {
     const flight: Flight = {
-      number: this.#sent++,
+      number: group[0]!.number,
       group,
       failures: 0,
       error: undefined,

@@ -5,7 +5,6 @@
 // by what a reader can see of them; claims by the tokens it was given.
 
 import {
-  defined,
   isEnded,
   LIMITS,
   mayBecome,
@@ -367,7 +366,7 @@ class Model {
       return Math.max(0, max - spent - reserved);
     });
     return {
-      ...defined({ admissions }),
+      ...(admissions === undefined ? {} : { admissions }),
       ...(left.length === 0 ? {} : { remaining: { tokens: Math.min(...left) } }),
     };
   }

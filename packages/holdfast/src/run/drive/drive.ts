@@ -284,8 +284,7 @@ class StorageRun {
   async #prices(before: Session | undefined): Promise<Prices | undefined> {
     const { agent, isBudgeted } = this.#parts.options;
     const isPaid = isBudgeted === true || (before?.payers.length ?? 0) > 0;
-    if (agent === undefined || (!isPaid && !declaresCost(agent))) return undefined;
-    return modelPrices();
+    return agent === undefined || (!isPaid && !declaresCost(agent)) ? undefined : modelPrices();
   }
 
   #makeRuntime(watchdog: Watchdog | undefined, prices: Prices | undefined): Runtime {

@@ -247,7 +247,7 @@ function variablesOf(
 
 function unitText(service: Service, io: Io): string {
   // systemd reads `%` and `$` in a quoted word, and takes each doubled.
-  const quoted = (text: string): string =>
+  const asWord = (text: string): string =>
     `"${text.replaceAll(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
   const stopS = Math.ceil(service.graceMs / 1_000) + STOP_AFTER_GRACE_S;
   return `# ${service.origin}
@@ -258,8 +258,8 @@ StartLimitIntervalSec=0
 [Service]
 WorkingDirectory=${io.cwd.replaceAll("%", "%%")}
 ${variablesOf(service, io)
-  .map(([name, value]) => `Environment=${quoted(`${name}=${value}`).replaceAll("$$", "$")}\n`)
-  .join("")}ExecStart=${commandOf(service).map(quoted).join(" ")}
+  .map(([name, value]) => `Environment=${asWord(`${name}=${value}`).replaceAll("$$", "$")}\n`)
+  .join("")}ExecStart=${commandOf(service).map(asWord).join(" ")}
 Restart=on-failure
 RestartSec=5
 SuccessExitStatus=143

@@ -3,12 +3,12 @@
 // Parts of one row each are written with plain values (write-statement-5). All others take their rows from
 // arrays:
 //
-//   - A text column is unnested. The server keeps the result of each such column in a store of 24 KB, which
+//   - A text column is unnested. The server keeps the result of each such column in a store of 24 KB. That
 //     was more than half of its work for a group.
 //   - A number is therefore read from its array by the number of its row. That takes no time only while no
 //     element is null.
 //   - Columns that are marked `alike` mostly have one value in all rows. Such a value is sent once. If the
-//     rows of a part differ in one of them, its alike columns are all unnested. So a part has three texts.
+//     rows of a part differ in one of them, its alike columns are all unnested. Thus a part has three texts.
 
 import { crc32 } from "node:zlib";
 import { binaryArray, type Element, type ElementType } from "../database/binary-arrays.ts";
