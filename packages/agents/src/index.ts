@@ -27,16 +27,10 @@ export {
   type ModelEnvironment,
   type ResolveModelOptions,
 } from "./models/resolve-model.ts";
-export {
-  aiSdkProvider,
-  MODEL_TIMEOUTS,
-  type AiSdkProviderOptions,
-  type ModelTimeouts,
-} from "./models/ai-sdk-provider.ts";
+export { aiSdkProvider, type AiSdkProviderOptions, type ModelTimeouts } from "./models/ai-sdk-provider.ts";
 export { fullModelName, MODEL_ALIASES } from "./models/model-names.ts";
 export { modelSecrets, PROVIDER_KEYS } from "./models/model-keys.ts";
 export { contextWindow, modelPrices, type PriceList } from "./models/prices.ts";
-export { entryTokens } from "./models/request-size.ts";
 
 export { ModelLoop, type ModelLoopOptions, type PlaceSession } from "./model-loop/model-loop.ts";
 export {
@@ -45,7 +39,7 @@ export {
   type CapabilityOffer,
   type CapabilitySession,
 } from "./model-loop/capability.ts";
-export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tools/tool.ts";
+export { defineTool, type Tool, type ToolContext } from "./model-loop/tools/tool.ts";
 export { type KeepFiles } from "./model-loop/turn/turn-draft.ts";
 export { taskTool } from "./model-loop/tools/task-tool.ts";
 
@@ -68,7 +62,7 @@ export {
 } from "./places/project-inputs.ts";
 export { freeShellProblem, decidePlaces } from "./permissions/permissions.ts";
 export { isGuard } from "./model-loop/hooks/hook-answer.ts";
-export { READING_TOOLS, withinRights, type GivenRights } from "./trust/rights.ts";
+export { READING_TOOLS, withinRights } from "./trust/rights.ts";
 export { agentFileText } from "./files/agent-file-text.ts";
 export { subAgentRecords } from "./record/sub-agents.ts";
 export {
@@ -79,17 +73,9 @@ export {
   layersOf,
   type AgentPlaces,
   type OfferedAgent,
-  type DialectName,
   type FoundFile,
 } from "./places/agent-places.ts";
-export {
-  agentsByName,
-  findAgent,
-  listAgents,
-  usableRecord,
-  type AgentStatus,
-  type ListedAgent,
-} from "./files/find-agent.ts";
+export { agentsByName, findAgent, listAgents, usableRecord, type ListedAgent } from "./files/find-agent.ts";
 export {
   commandDescription,
   commandNamed,
@@ -101,15 +87,10 @@ export { SKILL_FILE } from "./places/skill-folders.ts";
 export { findUnusedFiles, hasAgentFiles, type UnusedFile } from "./files/unused-files.ts";
 export { importedAgents } from "./files/imports/import-files.ts";
 export { OutsideRules } from "./files/settings/outside-rules.ts";
-export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./files/load-agent-file.ts";
+export { loadAgentFile, type AgentFile } from "./files/load-agent-file.ts";
 export { type FieldVerdict, type Verdict } from "./format/field-report.ts";
 export { nameProblem, ofTool } from "./files/dialects/dialect.ts";
-export {
-  addProjectRule,
-  readProjectRules,
-  removeProjectRules,
-  type KeptRule,
-} from "./permissions/project-rules.ts";
+export { addProjectRule, readProjectRules, removeProjectRules } from "./permissions/project-rules.ts";
 export { ruleText, type ProjectRules, askPermission, subjectsOf } from "./permissions/ask-permission.ts";
 export {
   distrustFolder,
@@ -123,17 +104,16 @@ export { webCapability } from "./web/web-capability.ts";
 export { mcpCapability } from "./servers/mcp-capability.ts";
 export { variablesOfServers, withMcpServers } from "./servers/session-servers.ts";
 export { unmetDemands } from "./record/demands.ts";
-export { lethalTrifecta, type LethalTrifecta } from "./trust/lethal-trifecta.ts";
+export { lethalTrifecta } from "./trust/lethal-trifecta.ts";
 export {
   findProfile,
   findUsableProfile,
   readProfileAgents,
   readProfiles,
-  type NamedProfile,
   type ProfileFile,
 } from "./files/profiles.ts";
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./servers/mcp-files.ts";
-export { addMcpServer, checkServerName, removeMcpServer } from "./servers/mcp-registry.ts";
+export { addMcpServer, removeMcpServer } from "./servers/mcp-registry.ts";
 export { findPlugins, type Plugin } from "./files/plugins.ts";
 export { compareContents } from "./contents/folder-content.ts";
 export { findHiddenText } from "./contents/hidden-text.ts";
@@ -161,7 +141,7 @@ export {
 export { hashOfVersion, isTag, versionsText, type ContentVersions } from "./contents/content-versions.ts";
 export { splitReference } from "./record/content-references.ts";
 export { commandPath, otherCommand } from "./scripts/hidden-commands.ts";
-export { isScriptName, MANIFEST, type ScriptManifest } from "./scripts/script-manifest.ts";
+export { isScriptName } from "./scripts/script-manifest.ts";
 export { writeNewScript } from "./scripts/new-script.ts";
 export { parametersOf, usageOf } from "./scripts/script-parameters.ts";
 export { checkCall, runScript } from "./scripts/run-script.ts";
@@ -177,24 +157,12 @@ export {
 } from "./environments/session-environment.ts";
 export { siblingsCapability } from "./model-loop/tools/sibling-messages.ts";
 export { environmentCapability, type StoredEnvironmentsOf } from "./environments/environment-capability.ts";
-export {
-  skillsCapability,
-  skillsLeftOut,
-  skillsOf,
-  withSkillTool,
-  type SkillsCapabilityOptions,
-} from "./skills/skills-capability.ts";
+export { skillsCapability, skillsLeftOut, skillsOf, withSkillTool } from "./skills/skills-capability.ts";
 export { proceduralAgent, type ProceduralAgentOptions } from "./scripts/procedural-agent.ts";
-export {
-  scriptCalls,
-  scriptsCapability,
-  scriptsOf,
-  withScriptTools,
-  type ScriptsCapabilityOptions,
-} from "./scripts/scripts-capability.ts";
+export { scriptCalls, scriptsCapability, scriptsOf, withScriptTools } from "./scripts/scripts-capability.ts";
 export { hookAgentsOf, hookScripts, scriptsOfHooks, withHooks } from "./hooks/session-hooks.ts";
 export { readHookFiles, type HookFile } from "./hooks/claude-settings.ts";
-export { readInstructions, type Instructions } from "./files/instructions.ts";
+export { type Instructions } from "./files/instructions.ts";
 export {
   instructionsCapability,
   readProjectInstructions,

@@ -22,7 +22,7 @@ import { SessionService } from "./services/session-service.ts";
 import { followSharedDrafts } from "./services/sessions/shared-drafts.ts";
 import { noticing } from "./store/notices.ts";
 
-export interface SessionsServerOptions {
+interface SessionsServerOptions {
   /** Open. Only the caller closes it, after the server. */
   readonly storage: AgentStorage;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export interface SessionsServerOptions {
   readonly log: (message: string, error?: unknown) => void;
 }
 
-export interface SessionsServer {
+interface SessionsServer {
   /** @throws HoldfastError `config_invalid` when the address cannot be used. */
   listen(where: ListenOptions): Promise<Listener>;
   /** Answers waiting requests, and stops. */

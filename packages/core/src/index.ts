@@ -27,16 +27,7 @@ export { ERROR_TABLE, type ErrorCode, type RpcCode } from "./errors/error-table.
 export { errorFrom, recordError, type RecordedError, recordWholeError } from "./errors/recorded-error.ts";
 export { PauseError, type PauseRequest } from "./errors/pause-error.ts";
 export { decodedPlace, framesOf, lineOf, isOurs, stackOf } from "./errors/author-line.ts";
-export {
-  isMeantBy,
-  isName,
-  isSessionId,
-  mintId,
-  positionId,
-  positionIn,
-  shortIds,
-  type IdPrefix,
-} from "./ids.ts";
+export { isMeantBy, isName, isSessionId, mintId, positionId, positionIn, shortIds } from "./ids.ts";
 export { deepFreeze } from "./json/deep-freeze.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
 export { defined } from "./defined.ts";
@@ -67,7 +58,7 @@ export type { TaskOptions, TaskType } from "./asks/task-asks.ts";
 export type { TaskAnswer, UncertainEffect } from "./kernel/uncertain-effects.ts";
 export { type EffectClass, type RetryPolicy, EFFECT_CLASSES } from "./journal/task-policy.ts";
 export { type AgentMode, type ChildHandle, type SpawnOptions } from "./asks/child-creation.ts";
-export { NO_RELATIONS, type DescribeAgent, type Relations } from "./replay/kernel-options.ts";
+export { NO_RELATIONS, type Relations } from "./replay/kernel-options.ts";
 export {
   migrateState,
   readState,
@@ -76,7 +67,6 @@ export {
   type Reducers,
   type StateDefinition,
   type StatePatch,
-  type StoredState,
 } from "./state/session-state.ts";
 export { ConversationRef } from "./asks/conversation-ref.ts";
 export { DurableFuture } from "./replay/future.ts";
@@ -86,15 +76,12 @@ export { type Ending, type Standstill } from "./replay/turn.ts";
 export { type KernelOptions, type Whereabouts } from "./replay/kernel-options.ts";
 export { type SealedSegment, createdBy, salvaged } from "./replay/segment.ts";
 export { type OpenTask, isDone } from "./replay/open-items.ts";
-export { signalPattern } from "./replay/pending-signals.ts";
 export {
   isCommand,
   isEvent,
-  isEventType,
   isNote,
   JOURNAL_FORMAT,
   type CancelNotice,
-  type ChildRequest,
   type CommandRecord,
   type EventRecord,
   type JournalRecord,
@@ -108,18 +95,12 @@ export {
 export {
   answerSignalName,
   CHILD_ENDED,
-  childEndName,
-  childEventName,
   isReservedName,
   NEXT_INPUT,
-  replyName,
-  requestName,
   repliedRequest,
 } from "./journal/signal-names.ts";
 export {
-  decodeLine,
   decodeRecords,
-  encodeLine,
   encodeRecords,
   type BlobSink,
   type BlobSource,
@@ -168,7 +149,6 @@ export {
   type Charge,
   type Exhausted,
   type Hold,
-  type LimitName,
   type AmountLimits,
   type LimitUse,
   openAccount,
@@ -178,14 +158,7 @@ export {
 export { checkBudget, checkPer } from "./budget/check-budget.ts";
 export { PERIODS, spentIn, type Per } from "./budget/windows.ts";
 export type { Amount, RemainingBudget } from "./journal/amounts.ts";
-export {
-  forkSession,
-  type ForkRequest,
-  type WholeSession,
-  isForkPending,
-  parentAt,
-  seedAt,
-} from "./session/fork.ts";
+export { forkSession, type ForkRequest, isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export {
   isLastEvent,
   type Callback,
@@ -204,13 +177,7 @@ export {
   type SignalSource,
 } from "./ports/signal-source.ts";
 export { type ClaimResult, type HeldClaim } from "./session/claim-results.ts";
-export {
-  NEVER,
-  type PutSchedule,
-  type RemoveSchedule,
-  type Schedule,
-  type ScheduledAction,
-} from "./session/schedules.ts";
+export { NEVER, type Schedule, type ScheduledAction } from "./session/schedules.ts";
 export {
   type AgentStorage,
   type RenewInThread,
@@ -240,7 +207,6 @@ export {
   type FireSchedule,
   type FirstBatch,
   type HeldAs,
-  type ImportedSignal,
   type ImportedSession,
   type ImportSession,
   type ImportTree,
@@ -358,8 +324,6 @@ export {
 export { isStorageCall, parseChange } from "./ports/storage-wire-check.ts";
 export { storageWith } from "./ports/storage-with.ts";
 export {
-  answerDetails,
-  type AnswerDetails,
   askedQuestions,
   auditBefore,
   auditEnd,
@@ -405,6 +369,5 @@ export {
   type EnvironmentKey,
   type EnvironmentKeys,
   type Environments,
-  type MergedEnvironments,
   type MergedKeys,
 } from "./environment/environments.ts";

@@ -3,6 +3,5 @@
 
 export { Machine, type FileAgent, type LoadOptions } from "./machine.ts";
 export type { MachineOptions } from "./machine-options.ts";
-export { withInactive } from "./agents/agent-tree.ts";
 export { type LocalModel } from "./machine-options.ts";
 export { rulesFile } from "./project-rules.ts";

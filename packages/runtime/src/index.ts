@@ -19,7 +19,7 @@ export {
 } from "./agents/define.ts";
 export { createRuntime } from "./runtime.ts";
 export { exportLines } from "./requests/session-file.ts";
-export { moveSession, type MoveOptions } from "./requests/move-session.ts";
+export { moveSession } from "./requests/move-session.ts";
 export {
   type AnswerOptions,
   type CancelOptions,
@@ -28,7 +28,6 @@ export {
   type ForkOptions,
   type ImportOptions,
   type Firing,
-  type HeldSession,
   type GivenClaim,
   type CloseOptions,
   type ResumeOptions,
@@ -49,13 +48,13 @@ export {
   type StdinSignalsOptions,
 } from "./sources/stdin-signals.ts";
 export { attemptFailure } from "./tasks/local/attempt-failure.ts";
-export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local/local-task-executor.ts";
+export { LocalTaskExecutor } from "./tasks/local/local-task-executor.ts";
 
 export { performTask, resolveConversations, traitsOf } from "./tasks/local/task-call.ts";
 export { MemoryStorage } from "./memory/memory-storage.ts";
 export { limitProcessMemory } from "./node/process-memory.ts";
 export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node/node-ports.ts";
-export { type Immediate, type SliceMember, type SliceObserver } from "./loop/slice-loop.ts";
+export { type Immediate, type SliceObserver } from "./loop/slice-loop.ts";
 export { Watchdog, type WatchdogOptions } from "./isolation/watchdog.ts";
 export { type Settled, leftAs } from "./session/session-outcome.ts";
 export { compositeTracer } from "./tracers/composite-tracer.ts";

@@ -14,7 +14,7 @@ export interface VerifyReport {
   readonly rows: Readonly<Record<string, number>>;
 }
 
-export interface VerifyProblem {
+interface VerifyProblem {
   readonly table: string;
   readonly message: string;
 }

@@ -31,7 +31,7 @@ import type { FieldVerdict } from "../format/field-report.ts";
 import { OutsideRules } from "./settings/outside-rules.ts";
 import { areTrustedRights, isTrusted, isTrustedContent } from "../trust/trusted-folders.ts";
 
-export type AgentStatus =
+type AgentStatus =
   | "loaded"
   /** A problem, or a refused field. */
   | "refused"

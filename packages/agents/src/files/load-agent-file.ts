@@ -45,7 +45,7 @@ export interface AgentFile extends Omit<FoundFile, "dialect"> {
   readonly problem: AgentFileProblem | null;
 }
 
-export type AgentFileProblem = Pick<FileProblem, "message" | "fix" | "line" | "column">;
+type AgentFileProblem = Pick<FileProblem, "message" | "fix" | "line" | "column">;
 
 const DIALECTS: Readonly<Record<PlacedDialect, Dialect>> = {
   holdfast,

@@ -29,7 +29,7 @@ import {
 import { isTrusted } from "../trust/trusted-folders.ts";
 
 /** A profile as its file says it: for sessions of an external agent, or an agent of its own. */
-export interface NamedProfile extends AgentProfile, ProfileProgram {
+interface NamedProfile extends AgentProfile, ProfileProgram {
   /** Says what the agent is for, where the profile is an agent of its own. */
   readonly description?: string | undefined;
 }

@@ -46,7 +46,7 @@ export interface ModelTimeouts {
   readonly totalMs: number;
 }
 
-export const MODEL_TIMEOUTS: ModelTimeouts = { firstOutputMs: 120_000, silenceMs: 60_000, totalMs: 900_000 };
+const MODEL_TIMEOUTS: ModelTimeouts = { firstOutputMs: 120_000, silenceMs: 60_000, totalMs: 900_000 };
 
 /** Options of `aiSdkProvider`. */
 export interface AiSdkProviderOptions {

@@ -166,7 +166,7 @@ export function withScriptTools(agent: AgentRecord): AgentRecord {
   };
 }
 
-export interface ScriptsCapabilityOptions {
+interface ScriptsCapabilityOptions {
   /** Where scripts are looked for, and whose user has pushed them. */
   readonly places: AgentPlaces;
   /** Opens the workspace of a session, which the scripts run in. */

@@ -51,7 +51,7 @@ export function removeMcpServer(place: McpPlace, name: string): void {
 }
 
 /** The name is a part of the names of tools, `mcp__SERVER__TOOL`. @throws UsageError */
-export function checkServerName(name: string): void {
+function checkServerName(name: string): void {
   if (/^[A-Za-z0-9][\w-]{0,39}$/.test(name) && !name.includes("__")) return;
   throw new UsageError(`${JSON.stringify(name.slice(0, 80))} cannot be the name of an MCP server`, {
     expected: "up to 40 letters, digits, - and single _, such as tickets",

@@ -188,7 +188,7 @@ const readSkillInput = z.strictObject({
   ...workspaceField,
 });
 
-export interface SkillsCapabilityOptions {
+interface SkillsCapabilityOptions {
   /** Where skills are looked for, and whose user trusts them. */
   readonly places: AgentPlaces;
   /** Opens the workspace of a session, which the files of a skill are written into. */

@@ -11,7 +11,7 @@ import { decide, type PermissionTool } from "../permissions/permissions.ts";
 import type { AgentRecord } from "../record/agent-record.ts";
 import { matchesName } from "../record/tool-names.ts";
 
-export interface LethalTrifecta {
+interface LethalTrifecta {
   /** The tools, variables and servers by which it has private data. */
   readonly privateData: readonly string[];
   readonly strangers: readonly string[];

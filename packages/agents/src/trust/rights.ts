@@ -38,7 +38,7 @@ const SKILL_TOOL = "read_skill";
 const START_TOOL = "delegate";
 
 /** The rights that a machine gives to agent files of a coordinator. */
-export interface GivenRights {
+interface GivenRights {
   /** Names of tools; `*` at the end of a name stands for any text. */
   readonly tools: readonly string[];
   /** Names of environments of its user. */

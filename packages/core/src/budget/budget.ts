@@ -115,7 +115,7 @@ export const LIMITED = [
   ["maxTurns", "turns"],
 ] as const satisfies readonly (readonly [keyof Budget, keyof Amount])[];
 
-export type LimitName = (typeof LIMITED)[number][0];
+type LimitName = (typeof LIMITED)[number][0];
 
 /** An account that has spent nothing. */
 export function openAccount(limits: Budget): Account {

@@ -32,7 +32,7 @@ export const ENVIRONMENT_LIMITS = { environments: 200, keys: 500, valueBytes: 32
 /** Keys by name, in the order in which they came. */
 export type MergedKeys = ReadonlyMap<string, EnvironmentKey>;
 
-export interface MergedEnvironments {
+interface MergedEnvironments {
   readonly merged: MergedKeys;
   /** The environments that were merged. */
   readonly names: readonly string[];

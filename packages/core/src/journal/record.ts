@@ -414,7 +414,7 @@ export function isEvent(record: JournalRecord): record is EventRecord {
   return isEventType(record.type);
 }
 
-export function isEventType(type: JournalRecord["type"]): type is EventRecord["type"] {
+function isEventType(type: JournalRecord["type"]): type is EventRecord["type"] {
   return EVENT_TYPES.has(type);
 }
 

@@ -147,7 +147,7 @@ export async function findAnswerer(
 }
 
 /** The details of a row about an answer. */
-export function answerDetails({ details }: Pick<AuditRow, "details">): AnswerDetails | undefined {
+function answerDetails({ details }: Pick<AuditRow, "details">): AnswerDetails | undefined {
   if (details === undefined) return undefined;
   const found = decodeJson(details) as Partial<AnswerDetails> | null;
   return typeof found?.id === "number" && found.question !== undefined ? (found as AnswerDetails) : undefined;

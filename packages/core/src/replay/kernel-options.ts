@@ -116,4 +116,4 @@ export const NO_RELATIONS: Relations = {
 };
 
 /** Describes an agent that a child is to run; `undefined` when the agent is unknown here. */
-export type DescribeAgent = (name: string) => AgentRef | undefined;
+type DescribeAgent = (name: string) => AgentRef | undefined;

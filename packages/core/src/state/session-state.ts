@@ -75,7 +75,7 @@ export interface StateDefinition<State = unknown, Input = unknown, Given = Reduc
 type StateChange = readonly ["append" | "merge" | "replace", string, unknown];
 
 /** The state of the last checkpoint. */
-export interface StoredState {
+interface StoredState {
   readonly value: unknown;
   /** The text of plain state. */
   readonly text?: JsonText;

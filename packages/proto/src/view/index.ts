@@ -1,30 +1,22 @@
 // `@holdfast/proto/view`: what sessions mean to people, as pure functions over plain JSON that a command and
 // a page share.
 
-export type {
-  JournalEvent,
-  NamedTask,
-  PlainError,
-  PlainRecord,
-  PlainUsage,
-  RecordType,
-} from "./journal-event.ts";
+export type { JournalEvent, PlainError, PlainRecord, RecordType } from "./journal-event.ts";
 export {
   TimelineBuilder,
-  type TimelineAttempt,
   type TimelineChildRef,
   type TimelineItem,
   type TimelineMark,
   type TimelineTurn,
 } from "./timeline.ts";
-export { type CauseView, viewCause } from "./journal/cause.ts";
+export { viewCause } from "./journal/cause.ts";
 export { itemFacts, itemName, timelineFacts, turnFacts, usageFacts } from "./timeline-words.ts";
 export { type BudgetUse, budgetUses, inTreeOrder, nodeFacts, type PlainAccount } from "./tree.ts";
 export { EventReader } from "./journal/event-reader.ts";
 export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
 export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
-export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
-export { type CallView, patchedLines, viewCall } from "./journal/call.ts";
+export { foldRows, jsonRows, type JsonRow } from "./journal/json-rows.ts";
+export { type CallView, viewCall } from "./journal/call.ts";
 export {
   foldChange,
   foldOutput,
@@ -46,7 +38,7 @@ export {
   TURN_FAILED,
   TURN_INTERRUPTED,
 } from "./journal/written-texts.ts";
-export { type PlainEntry, type WorkCall, type WorkItem, WorkItems } from "./journal/work-items.ts";
+export { type WorkCall, type WorkItem, WorkItems } from "./journal/work-items.ts";
 export { stepsText, THINKING, WorkProgress } from "./journal/work-progress.ts";
 export {
   deliveryOf,
@@ -77,7 +69,6 @@ export {
   questionNumber,
   type AskedQuestion,
   type ListedQuestion,
-  type QuestionKind,
   type QuestionView,
   unnamedAnswer,
   viewQuestion,
@@ -94,11 +85,9 @@ export {
   type PlainPause,
   type PlainWait,
   signalText,
-  waitText,
 } from "./wait.ts";
 export {
   type PlainItem,
-  type PlainRunner,
   partlyOfferedAgents,
   partlyOfferedText,
   type UnofferedAgent,

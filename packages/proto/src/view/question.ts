@@ -15,7 +15,7 @@ export interface AskedQuestion {
 }
 
 /** The kind of thing that waits for a person. */
-export type QuestionKind = "uncertain_effect" | "approval" | "question";
+type QuestionKind = "uncertain_effect" | "approval" | "question";
 
 export interface QuestionView {
   readonly kind: QuestionKind;

@@ -14,7 +14,7 @@ import { subjectOfTool } from "./journal/call.ts";
 import type { JournalEvent, PlainError, PlainUsage, RecordType } from "./journal-event.ts";
 import { AGENT_REPORT } from "./wait.ts";
 
-export interface TimelineAttempt {
+interface TimelineAttempt {
   readonly attempt: number;
   readonly startedAt: number;
   endedAt?: number;

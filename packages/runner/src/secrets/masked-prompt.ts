@@ -8,7 +8,7 @@
 
 import type { ReadStream } from "node:tty";
 
-export interface MaskedPrompt {
+interface MaskedPrompt {
   readonly stdin: Pick<ReadStream, "setRawMode" | "on" | "off" | "resume" | "pause" | "unshift">;
   write(text: string): void;
 }

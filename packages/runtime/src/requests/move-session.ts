@@ -30,7 +30,7 @@ import { sessionMoved, sessionNotFound } from "../session/session-errors.ts";
 import { systemClock, systemRandom } from "../node/node-ports.ts";
 import { unexpected } from "./session-requests.ts";
 
-export interface MoveOptions {
+interface MoveOptions {
   readonly sessionId: string;
   readonly from: AgentStorage;
   readonly to: AgentStorage;

@@ -13,13 +13,11 @@ export {
   watchSqliteDrafts,
   withSqliteStorage,
   type OpenSqlite,
-  type OwnerAnswer,
   type SqliteFileReader,
   type SqliteFileStorage,
   type StorageAccess,
 } from "./open.ts";
 export { type Mark } from "./file/database.ts";
 export { assertSqliteVersion } from "./file/driver.ts";
-export { type OwnerInfo } from "./file/ownership.ts";
 export { type SqliteStorage } from "./engine/sqlite-storage.ts";
-export { type VerifyProblem, type VerifyReport } from "../verify-report.ts";
+export { type VerifyReport } from "../verify-report.ts";

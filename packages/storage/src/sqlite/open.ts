@@ -157,7 +157,7 @@ export async function connectSqliteStorage({
 }
 
 /** The process that owns a database, and those of the sessions that it or another process holds. */
-export interface OwnerAnswer {
+interface OwnerAnswer {
   readonly owner: OwnerInfo;
   readonly claimed: readonly string[];
 }

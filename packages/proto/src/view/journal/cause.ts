@@ -4,7 +4,7 @@
 
 import type { PlainError } from "../journal-event.ts";
 
-export interface CauseView {
+interface CauseView {
   /** The innermost error, which says what went wrong first. */
   readonly words: string;
   /** The code of the innermost error that has one. */

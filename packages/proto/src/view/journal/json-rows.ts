@@ -12,7 +12,7 @@ export interface JsonRow {
   readonly isChanged: boolean;
 }
 
-export interface JsonRows {
+interface JsonRows {
   readonly rows: readonly JsonRow[];
   readonly changes: number;
   readonly isCut: boolean;

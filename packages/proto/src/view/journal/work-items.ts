@@ -32,7 +32,7 @@ export interface WorkCall {
 }
 
 /** An entry of a conversation. */
-export interface PlainEntry {
+interface PlainEntry {
   readonly id: number;
   readonly role: string;
   readonly content?: unknown;
