@@ -1,7 +1,7 @@
 // `TaskAsks`: the tasks that an agent asks for, and those that answer requests of its children.
 //
 //   - Asks of one turn with the same key are one task (K1).
-//   task-asks-2. On replay the recorded deadline, guard and effect count, whatever the agent asks for now.
+//   - On replay the recorded deadline, guard and effect count, whatever the agent asks for now.
 
 import { callerLine, laterCallerLine } from "../errors/author-line.ts";
 import { UsageError } from "../errors/errors.ts";
@@ -15,7 +15,6 @@ import { NEW_ATTEMPTS, type OpenTask } from "../replay/open-items.ts";
 import type { KernelParts } from "../replay/turn.ts";
 import { checkDeadline, checkRetry, checkTimeout, momentAfter, refuseUnlessText } from "./checks.ts";
 import { countReferences } from "./conversation-ref.ts";
-import { defaultRetry, effectOf } from "./task-effects.ts";
 
 /** A defined task as a context needs it: its name, and its types for the compiler. */
 export interface TaskType<Input, Output> {
@@ -152,7 +151,7 @@ export class TaskAsks {
     return future;
   }
 
-  /** task-asks-2. */
+  /** Whether it is guarded: on replay as recorded. */
   #isGuarded(wanted: boolean): boolean {
     const { cursor } = this.#parts;
     if (cursor.slice !== "replay") return wanted;
@@ -160,7 +159,7 @@ export class TaskAsks {
     return next?.type === "schedule_task" && next.guarded === true;
   }
 
-  /** task-asks-2. */
+  /** On replay as recorded. */
   #deadline(ms: number | undefined): Pick<OpenTask, "deadlineAt" | "deadlineMs"> {
     const { slice, next, now } = this.#parts.cursor;
     const recorded = next?.type === "schedule_task" ? next.deadlineAt : undefined;
@@ -188,4 +187,19 @@ const NOTHING = {};
 /** The input is in the record if it is short; otherwise only its hash is. */
 function keptInput(input: JsonText | undefined): { readonly payload?: JsonText } {
   return input === undefined || input.length > FORMAT_LIMITS.inputKeptChars ? NOTHING : { payload: input };
+}
+
+/** The class to record. On replay the recorded class counts, whatever the task declares now. */
+function effectOf(
+  { cursor }: Pick<KernelParts, "cursor">,
+  wanted: EffectClass | undefined,
+): EffectClass | undefined {
+  const { slice, next } = cursor;
+  if (slice !== "replay") return wanted;
+  return next?.type === "schedule_task" ? next.effect : undefined;
+}
+
+/** A task that happens `once` is not tried again after an error either, unless its author says so. */
+function defaultRetry(effect: EffectClass | undefined): RetryPolicy | undefined {
+  return effect === "once" ? { maxAttempts: 1 } : undefined;
 }
