@@ -33,7 +33,7 @@ import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../run/typing/stdin-listener.ts";
-import { TYPED_AHEAD } from "../run/typing/typed-ahead.ts";
+import { TYPED_AHEAD } from "@holdfast/terminal/frame/screen/typed-ahead";
 import { askedLines, openQuestions } from "@holdfast/terminal/view/describe-session";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
 import { liveView, type AskedQuestions, type LiveView } from "@holdfast/terminal/view/work/live-view";

@@ -8,7 +8,7 @@ import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import type { Io } from "@holdfast/terminal/frame/command";
 import { holdTerminal } from "@holdfast/terminal/frame/screen/held-terminal";
-import { TypedAhead } from "../run/typing/typed-ahead.ts";
+import { TypedAhead } from "@holdfast/terminal/frame/screen/typed-ahead";
 import { ChatHistory, HISTORY_LINES_MAX } from "./chat-history.ts";
 
 const MARK_PASTES = "\u001b[?2004h";

@@ -19,7 +19,7 @@ import { isConversation, openQuestions, questionLine } from "@holdfast/terminal/
 import { stdinSignals, type LineMeaning } from "@holdfast/runtime";
 import { questionOf, readTypedLine } from "@holdfast/terminal/view/typed-answer";
 import type { ShownQuestion, ShownQuestions } from "./shown-questions.ts";
-import { TYPED_AHEAD, TypedAhead } from "./typed-ahead.ts";
+import { TYPED_AHEAD, TypedAhead } from "@holdfast/terminal/frame/screen/typed-ahead";
 
 const TEXT_CHARS = 200;
 
