@@ -120,8 +120,6 @@ export class Tokens {
     string,
     { readonly token: StoredToken; readonly version: number; readonly until: number }
   >();
-  /** By the texts of tokens that were found. It saves the digests of each call. */
-  readonly #places = new Map<string, Place>();
 
   constructor(host: TokensHost) {
     this.#host = host;
@@ -167,11 +165,11 @@ export class Tokens {
 
   /** The stored token of this text, or why the text is refused. */
   async check(text: string): Promise<StoredToken | Refusal> {
-    const place = this.#places.get(text) ?? placeOf(text);
-    if (place === undefined) return "unknown"; // A malformed text is refused without a question to storage.
-    const found = await this.#find(place);
-    if (found === undefined) return "unknown";
-    this.#notePlace(text, place);
+    const kind = kindOf(text);
+    if (kind === undefined) return "unknown"; // A malformed text is refused without a question to storage.
+    const hash = hashOf(text);
+    const found = await this.#find(hash, collectionOf(kind));
+    if (found === undefined || !isSameHash(found.token.hash, hash)) return "unknown";
     const refusal = this.#refusalOf(found.token);
     if (refusal !== undefined) return refusal;
     this.#noteUse(found);
@@ -282,25 +280,21 @@ export class Tokens {
     return expiresAt !== undefined && expiresAt <= now ? "expired" : undefined;
   }
 
-  async #find({ hash, collection }: Place): Promise<Found | undefined> {
+  async #find(hash: string, collection: string): Promise<Found | undefined> {
     const believed = this.#believed.get(hash);
     if (believed !== undefined && believed.until > this.#host.clock.monotonic()) return believed;
     this.#believed.delete(hash);
     const found = await this.#read(hash, collection);
-    if (found === undefined || !isSameHash(found.token.hash, hash)) return undefined;
-    this.#believe(found);
+    if (found !== undefined) this.#believe(found);
     return found;
   }
 
   #believe(found: Found): void {
-    makeRoom(this.#believed);
+    for (const oldest of this.#believed.keys()) {
+      if (this.#believed.size < BELIEVED_MAX) break;
+      this.#believed.delete(oldest);
+    }
     this.#believed.set(found.token.hash, { ...found, until: this.#host.clock.monotonic() + BELIEVED_MS });
-  }
-
-  #notePlace(text: string, place: Place): void {
-    if (this.#places.has(text)) return;
-    makeRoom(this.#places);
-    this.#places.set(text, place);
   }
 
   async #read(hash: string, collection = COLLECTION): Promise<Found | undefined> {
@@ -341,12 +335,6 @@ export class Tokens {
   }
 }
 
-/** Where the token of a text is stored. */
-interface Place {
-  readonly hash: string;
-  readonly collection: string;
-}
-
 interface Found {
   readonly token: StoredToken;
   readonly version: number;
@@ -360,20 +348,6 @@ type PutDocument = Extract<Change, { type: "put_document" }>;
  */
 export function tokenId({ hash }: Pick<StoredToken, "hash">): string {
   return hash.slice(0, 16);
-}
-
-/** `undefined` when the text is no token. */
-function placeOf(text: string): Place | undefined {
-  const kind = kindOf(text);
-  return kind === undefined ? undefined : { hash: hashOf(text), collection: collectionOf(kind) };
-}
-
-/** Removes the oldest entries, so that there is room for one more. */
-function makeRoom(entries: Map<string, unknown>): void {
-  for (const oldest of entries.keys()) {
-    if (entries.size < BELIEVED_MAX) break;
-    entries.delete(oldest);
-  }
 }
 
 /** The kind that a text names; `undefined` when the text is no token. */
