@@ -114,8 +114,9 @@ class Stamp {
 
   #add(path: string, { ctimeMs, size, ino, mode }: Stats): void {
     // workspace-stamp-2.
-    this.isRecent = Math.abs(this.#now - ctimeMs) < SETTLED_MS;
-    if (this.isRecent || ctimeMs % 1_000 === 0) this.refuse();
+    const isRecent = Math.abs(this.#now - ctimeMs) < SETTLED_MS;
+    this.isRecent ||= isRecent;
+    if (isRecent || ctimeMs % 1_000 === 0) this.refuse();
     this.#hash.update(`${path}\0${ctimeMs} ${size} ${ino} ${mode}\0`);
   }
 }
