@@ -1,7 +1,7 @@
 // Trace events are complete, true and in order. A tracer cannot harm a session, and costs nothing when there
 // is none.
 
-import { type AgentStorage, defined, type TraceEvent } from "@holdfast/core";
+import { type AgentStorage, defined, type ShownDraft, type TraceEvent } from "@holdfast/core";
 import { afterEach, describe, expect, test } from "vitest";
 import {
   countingRandom,
@@ -255,21 +255,53 @@ test("the silent tracer costs no event and no read of the clock", async () => {
   const agent = agentOf(async (ctx) => {
     for (let i = 0; i < 10; i++) await ctx.run("t", (task) => task.streamToken("x"));
   });
-  const run = async (tracer: RuntimeOptions["tracer"]): Promise<number> => {
+  const run = async (tracer: RuntimeOptions["tracer"], storage?: AgentStorage): Promise<number> => {
     asked.trace = 0;
     const { runtime } = open({
       clock: counting as unknown as TestClock,
-      ...defined({ tracer }),
+      ...defined({ tracer, storage }),
     });
     await (await runtime.start(agent)).result();
     return asked.trace;
   };
   const silent = await run(silentTracer);
   expect(await run(undefined)).toBe(silent);
+  // Nobody has asked to show texts, so a storage that could pass them on costs nothing either.
+  expect(await run(undefined, storageWith(new MemoryStorage(), { drafts: { show: async () => [] } }))).toBe(
+    silent,
+  );
   const received: TraceEvent[] = [];
   const traced = await run({ trace: (event) => void received.push(event) });
   // The clock is read once for each event, and not at all without a tracer.
   expect(traced - silent).toBe(received.length);
+});
+
+test("a runtime that shows texts gives the storage what a task writes while it runs, and another one gives none", async () => {
+  const shown: (readonly ShownDraft[])[] = [];
+  const show = async (drafts: readonly ShownDraft[]) => {
+    shown.push(drafts);
+    return drafts.map(({ sessionId }) => sessionId);
+  };
+  for (const showsTexts of [false, true]) {
+    const storage = storageWith(new MemoryStorage(), { drafts: { show } });
+    const { runtime, clock } = open({ storage, showsTexts });
+    const ended = gate();
+    const agent = agentOf((ctx) =>
+      ctx.run("write", async (task) => {
+        task.streamToken("The first half");
+        await ended.opened;
+      }),
+    );
+    const session = await runtime.start(agent);
+    for (let at = 0; at < 4; at++) {
+      await turns(20);
+      await clock.advance(1_000);
+    }
+    ended.open();
+    await session.result();
+    const texts = shown.flat().flatMap(({ draft }) => draft?.text ?? []);
+    expect(texts.at(-1)).toBe(showsTexts ? "The first half" : undefined);
+  }
 });
 
 test("closing waits for what a tracer holds back, and survives one that cannot let go of it", async () => {
