@@ -170,7 +170,7 @@ export interface Checkpoint extends Command {
 
 /** A call of a guarded task, its last result, and how often in a row it had that result. */
 export interface Repeat {
-  /** Hashes. */
+  /** The first 12 characters of hashes. */
   readonly call: string;
   readonly result: string;
   readonly count: number;

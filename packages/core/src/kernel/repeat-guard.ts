@@ -20,6 +20,11 @@ import type { OpenItem, OpenTask } from "../replay/open-items.ts";
 
 /** The counts at which a warning is noted, and at which a person is asked. */
 const REPEATS = { warned: 5, asked: 10 } as const;
+/**
+ * The characters that are kept of a hash, since every checkpoint has them all. No two of `FORMAT_LIMITS.repeats`
+ * calls have 72 equal bits by chance.
+ */
+const HASH_CHARS = 12;
 
 type TaskEvent = Extract<EventRecord, { type: "task_completed" | "task_failed" }>;
 export type TaskOutcome = TaskEvent | Draft<TaskEvent>;
@@ -62,8 +67,8 @@ export class RepeatGuard {
    */
   holdsBack({ item: { task, future }, outcome, handOver, asks, isLive, self }: Delivered): boolean {
     if (task === undefined || !task.guarded) return false;
-    const call = this.#hash(`${task.kind} ${task.input ?? ""}`);
-    const count = this.#count(call, this.#hash(`${outcome.type} ${outcome.payload ?? ""}`));
+    const call = this.#shortHash(`${task.kind} ${task.input ?? ""}`);
+    const count = this.#count(call, this.#shortHash(`${outcome.type} ${outcome.payload ?? ""}`));
     const what = `task "${task.kind}" has had the same result ${count} times, asked with the same input`;
     if (count === REPEATS.warned && isLive) this.#warnings.push(what);
     if (count < REPEATS.asked || asks === undefined) return false;
@@ -84,6 +89,10 @@ export class RepeatGuard {
       (error: Error) => future.reject(error),
     );
     return true;
+  }
+
+  #shortHash(text: string): string {
+    return this.#hash(text).slice(0, HASH_CHARS);
   }
 
   /** The number of times in a row that the call has had this result. */

@@ -120,6 +120,16 @@ describe("K14: the same call with the same result", () => {
     },
   );
 
+  test("a checkpoint has twelve characters of each hash, since it has the counts of all calls", async () => {
+    open();
+    const handle = await runtime.start(circle(3, { turns: true }), undefined);
+    await handle.result();
+    const journal = await journalOf(storage, handle.sessionId);
+    const counts = journal.flatMap((record) => (record.type === "checkpoint" ? record.repeats : []));
+    const hash: unknown = expect.stringMatching(/^[\w-]{12}$/);
+    expect(counts).toEqual([1, 2].map((count) => ({ call: hash, result: hash, count })));
+  });
+
   test("a repeat that a person refuses fails its task, with the reason", async () => {
     open();
     const handle = await runtime.start(circle(11));
