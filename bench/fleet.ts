@@ -16,6 +16,8 @@ export interface CoordinatorOptions {
   /** How many runners will register. */
   readonly runners: number;
   readonly leaseMs: number;
+  /** Stored things that are noted with their times. Each record costs time and memory, so only a workload that needs them asks. */
+  readonly notes: "sessions" | "records";
   /** The storage and the port of an earlier coordinator, in place of new ones. */
   readonly after?: { readonly place: string; readonly port: number };
 }
@@ -44,6 +46,7 @@ export interface FleetOptions {
   readonly runners: number;
   readonly leaseMs?: number;
   readonly maxRuns?: number;
+  readonly notes?: CoordinatorOptions["notes"];
 }
 
 export interface Fleet {
@@ -70,13 +73,13 @@ export interface FleetUsage {
 
 export async function withFleet<T>(
   { storage, folder: parent }: Bench,
-  { runners: count, leaseMs = LEASE_MS, maxRuns = 64 }: FleetOptions,
+  { runners: count, leaseMs = LEASE_MS, maxRuns = 64, notes = "sessions" }: FleetOptions,
   work: (fleet: Fleet) => Promise<T>,
 ): Promise<T> {
   return withFolder(parent, async (folder) => {
     const coordinator = startChild(
       "coordinator",
-      { storage, folder, runners: count, leaseMs } satisfies CoordinatorOptions,
+      { storage, folder, runners: count, leaseMs, notes } satisfies CoordinatorOptions,
       ["--expose-gc"],
     );
     const runners: Child[] = [];

@@ -9,7 +9,7 @@ import { cpuMicros, nowMs } from "../measure.ts";
 import { withPlace, withStorage } from "../storages.ts";
 import { optionsOf, notifyParent } from "./parent.ts";
 
-const { storage: kind, folder, runners, leaseMs, after } = optionsOf<CoordinatorOptions>();
+const { storage: kind, folder, runners, leaseMs, notes, after } = optionsOf<CoordinatorOptions>();
 const begin =
   after === undefined ? withStorage.bind(undefined, kind, folder) : withPlace.bind(undefined, after.place);
 
@@ -85,6 +85,6 @@ function noteStored(storage: AgentStorage): Map<string, number> {
 function keysOf(change: Change): readonly string[] {
   if (change.type === "audited") return change.change === undefined ? [] : keysOf(change.change);
   if (change.type === "create_session") return [change.sessionId];
-  if (change.type !== "commit_batch") return [];
+  if (change.type !== "commit_batch" || notes === "sessions") return [];
   return change.records.map(({ seq }) => `${change.sessionId} ${seq}`);
 }

@@ -54,7 +54,7 @@ export const herd: Workload = {
 function measure(bench: Bench, count: number, awayMs: number): Promise<readonly Measured[]> {
   return withFolder(bench.folder, async (folder) => {
     const leaseMs = bench.size(LEASE_MS, QUICK_LEASE_MS);
-    const options = { storage: bench.storage, folder, runners: count, leaseMs };
+    const options = { storage: bench.storage, folder, runners: count, leaseMs, notes: "sessions" as const };
     const before = await startCoordinator(options);
     const coordinators = [before];
     const children: Child[] = [];

@@ -96,7 +96,7 @@ interface Idle {
 /** Nothing happens to any session: what looking costs. */
 async function measureIdle(bench: Bench, watchers: number, fewer?: Idle): Promise<Idle> {
   const ms = bench.size(IDLE_MS, 300);
-  return withFleet(bench, { runners: 0 }, async (fleet) => {
+  return withFleet(bench, { runners: 0, notes: "records" }, async (fleet) => {
     const { url, adminToken: token } = fleet;
     const storage = openRemoteStorage({ url, token });
     const sessionIds = namesOf(watchers);
@@ -139,7 +139,7 @@ function wait(ms: number): Promise<void> {
 }
 
 function measure(bench: Bench, readers: number, perSecond: number) {
-  return withFleet(bench, { runners: 0 }, async (fleet) => {
+  return withFleet(bench, { runners: 0, notes: "records" }, async (fleet) => {
     const { url, adminToken: token } = fleet;
     const storage = openRemoteStorage({ url, token });
     const sessionIds = namesOf(readers);
