@@ -1,14 +1,12 @@
 // The memory of a page that stays open while sessions change, in a real browser over a coordinator.
 //
-// Only the page campaign runs it (`HOLDFAST_CAMPAIGN`), for `HOLDFAST_PAGE_MINUTES`. The figures go to the
-// file that `HOLDFAST_PAGE_FIGURES` names.
+// Only the page campaign runs it (`HOLDFAST_CAMPAIGN`), for `HOLDFAST_PAGE_MINUTES`.
 
-import { appendFileSync } from "node:fs";
 import type { Browser, CDPSession } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
-import { PageStand } from "../testing/page-stand.ts";
+import { noteFigures, PageStand } from "../testing/page-stand.ts";
 
 const MINUTES = Number(process.env["HOLDFAST_PAGE_MINUTES"] ?? "1");
 const SESSIONS = 200;
@@ -85,7 +83,7 @@ test(
           await page.keyboard.press("Enter");
           await page.getByRole("tab", { name: "timeline" }).waitFor();
           for (const key of "clb") await page.keyboard.press(key);
-          for (const key of "CFSA") {
+          for (const key of "hgCFSA") {
             await page.keyboard.press(key);
             await page.waitForTimeout(300);
           }
@@ -104,9 +102,8 @@ test(
           .map((value) => (value / unit).toFixed(unit === 1 ? 0 : 1))
           .join(" to ");
       const figures = `over ${MINUTES} minutes with ${COMMITS_PER_SECOND} commits a second the heap of the page after a forced collection went from ${change("heap", MIB)} MiB (nodes ${change("nodes")}, listeners ${change("listeners")}; medians of ${GROUP} samples)`;
-      console.log(figures, samples.map(({ heap }) => (heap / MIB).toFixed(1)).join(" "));
-      const file = process.env["HOLDFAST_PAGE_FIGURES"];
-      if (file !== undefined) appendFileSync(file, `${figures}\n`);
+      console.log(samples.map(({ heap }) => (heap / MIB).toFixed(1)).join(" "));
+      noteFigures(figures);
       expect(commits).toBeGreaterThan(0);
       expect(of(late, "heap")).toBeLessThan(1.1 * of(early, "heap") + MIB);
       expect(of(late, "nodes")).toBeLessThan(1.25 * of(early, "nodes") + 500);

@@ -2,11 +2,12 @@
 // in place, reads the timeline, and acts on a failure.
 
 import { rmSync, writeFileSync } from "node:fs";
+import { loadavg } from "node:os";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
-import { PageStand, type OpenCoordinator } from "../testing/page-stand.ts";
+import { noteFigures, PageStand, type OpenCoordinator } from "../testing/page-stand.ts";
 
 const AGENTS = new URL("../testing/page-work-agents.ts", import.meta.url).pathname;
 const TIMEOUT = { timeout: 30_000 };
@@ -292,6 +293,21 @@ test(
 /** The heap and the nodes of a page that shows a long text stay far below the size of the text in a document. */
 const MIB_MAX = 80;
 const NODES_MAX = 3_000;
+const SCROLLS = 100;
+/** Collects the time from each frame to the next one. */
+const COUNT_FRAMES = `
+  globalThis.frameMs = [];
+  let last = performance.now();
+  const next = (now) => {
+    globalThis.frameMs.push(now - last);
+    last = now;
+    requestAnimationFrame(next);
+  };
+  requestAnimationFrame((now) => {
+    last = now;
+    requestAnimationFrame(next);
+  });
+`;
 
 test(
   "a text of four million characters is shown to its end, and the page stays small",
@@ -305,6 +321,7 @@ test(
     await run.getByRole("button").first().press("Enter");
     const output = run.getByRole("group", { name: "Output of Run" });
     await output.waitFor();
+    await page.evaluate(COUNT_FRAMES);
     const pieces = (): Promise<number> => output.locator(".piece").count();
     for (const count of [1, 11, 110]) {
       await expect.poll(pieces, TIMEOUT).toBeGreaterThanOrEqual(count === 1 ? 1 : count - 20);
@@ -313,6 +330,19 @@ test(
       await more.press("Enter");
     }
     await expect.poll(pieces, TIMEOUT).toBeGreaterThanOrEqual(200);
+    await page.mouse.move(600, 400);
+    for (let at = 0; at < SCROLLS; at++) {
+      await page.mouse.wheel(0, 10_000);
+      await page.waitForTimeout(50);
+    }
+    const frames = (await page.evaluate<number[]>("globalThis.frameMs")).toSorted((a, b) => a - b);
+    expect(frames.length).toBeGreaterThan(SCROLLS);
+    const [p50, p95, most] = [0.5, 0.95, 1].map((part) =>
+      Math.round(frames[Math.ceil(frames.length * part) - 1]!),
+    );
+    noteFigures(
+      `the frames in which a text of four million characters is shown and scrolled take ${p50}/${p95}/${most} ms (p50/p95/longest of ${frames.length}, load average ${Math.round(loadavg()[0]!)})`,
+    );
     const client = await page.context().newCDPSession(page);
     await client.send("Performance.enable");
     await client.send("HeapProfiler.collectGarbage");

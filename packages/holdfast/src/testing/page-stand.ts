@@ -4,6 +4,7 @@
 //   - Where `HOLDFAST_PAGE_PICTURES` names a folder, `check` leaves a picture of each screen there, for
 //     people who look at them.
 
+import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
@@ -15,6 +16,13 @@ const AGENTS = new URL("./page-agents.ts", import.meta.url).pathname;
 const PICTURES = process.env["HOLDFAST_PAGE_PICTURES"];
 const PHONE = { width: 390, height: 800 };
 const DESK = { width: 1200, height: 800 };
+
+/** Figures of the page for the evidence of its campaign, which names their file. */
+export function noteFigures(figures: string): void {
+  console.log(figures);
+  const file = process.env["HOLDFAST_PAGE_FIGURES"];
+  if (file !== undefined) appendFileSync(file, `${figures}\n`);
+}
 
 export interface OpenCoordinator {
   readonly url: string;
