@@ -101,6 +101,14 @@ export const COORDINATOR_MUTANTS = [
     test: "poller-5: a replaced poll that arrives after its successor releases no claim",
   },
   {
+    name: "only the runner that was asked about its work answers",
+    marker: "answer-of-another-runner",
+    part: " || question.runnerId !== runnerId",
+    becomes: "",
+    tests: ["packages/coordinator/src/services/runners/command-answers.test.ts"],
+    test: "only the runner that was asked answers, and the command is sent no longer",
+  },
+  {
     name: "L10: what was lost twice is tried alone",
     marker: "suspect-not-alone",
     part: "candidate.suspectSince !== undefined",

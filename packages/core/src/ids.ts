@@ -4,7 +4,7 @@
 // by time, random in the rest. Tasks, timers, waits and entries are named by their position:
 // `{session}-{seq}` (K1).
 
-type IdPrefix = "ses" | "run" | "sig" | "rnr" | "sch" | "mov" | "dep";
+type IdPrefix = "ses" | "run" | "sig" | "rnr" | "sch" | "mov" | "dep" | "cmd";
 
 /** A new id. `now` in epoch milliseconds; `randomU32` gives integers in [0, 2^32). */
 export function mintId(prefix: IdPrefix, now: number, randomU32: () => number): string {

@@ -7,6 +7,7 @@ import type { ConnectionOptions } from "@holdfast/storage/remote";
 import type { CatalogueAgents } from "./catalogue-sync.ts";
 import type { Health } from "./health.ts";
 import type { RunnerEvent } from "./runner-event.ts";
+import type { WorkOfSessions } from "./polls/work-answers.ts";
 import type { SessionEnvironments } from "./secrets/session-environments.ts";
 
 /** Options of `startRunner`. */
@@ -59,6 +60,8 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
    * token. Without this, a suspect runs in this process, and nothing else meanwhile. Must not throw.
    */
   readonly startTrial?: (trial: WantedTrial) => void;
+  /** The work of sessions in their folders, which admins of the coordinator see. By default they see none. */
+  readonly work?: WorkOfSessions;
   /** The runner asks for sessions once this has resolved. By default, at once. */
   readonly begin?: Promise<void>;
   /** Called with each event. Must not throw. */

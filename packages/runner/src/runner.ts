@@ -54,6 +54,7 @@ import type { Runner, RunnerOptions } from "./runner-api.ts";
 import { releasing } from "./polls/releases.ts";
 import { Supersession } from "./polls/supersession.ts";
 import { isPassing, pause, pauseMs, PollLoop, type Command, type Poll } from "./polls/poll-loop.ts";
+import { WorkAnswers } from "./polls/work-answers.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
 import { checkNames, nameProcess, offersOf, register, type Offers, type Registered } from "./registration.ts";
 import type { RunnerEvent } from "./runner-event.ts";
@@ -164,6 +165,7 @@ class CoordinatedRunner implements Runner {
   #isLooking = false;
   /** runner-6. */
   readonly #supersession = new Supersession();
+  readonly #workAnswers: WorkAnswers;
 
   constructor(parts: Parts) {
     const { connection, registered, clock, random, options } = parts;
@@ -189,6 +191,11 @@ class CoordinatedRunner implements Runner {
       const runners = connection.client(RunnerService);
       return (await runners.showDrafts({ runnerId, drafts }, { timeoutMs: ANSWER_MS })).watched;
     };
+    this.#workAnswers = new WorkAnswers(options.work, (answer) => {
+      const { runnerId } = this;
+      const runners = connection.client(RunnerService);
+      return connection.ask(() => runners.answerCommand({ runnerId, ...answer }, { timeoutMs: ANSWER_MS }));
+    });
     const tasks = options.tasks ?? [];
     this.#runtime = createRuntime({
       storage: storageWith(this.#storage, { drafts: { show } }),
@@ -370,13 +377,15 @@ class CoordinatedRunner implements Runner {
     return commands.map(({ commandId }) => commandId);
   }
 
-  #obey({ type, sessionId }: Command): void {
+  #obey(command: Command): void {
+    const { type, sessionId } = command;
     const { options, tokens } = this.#parts;
     const token = tokens.read();
     if (type === "stop" && sessionId !== undefined) this.#runtime.abandon(sessionId);
     else if (type === "try" && sessionId !== undefined && token !== undefined)
       options.startTrial?.({ sessionId, token }); // runner-8.
     else if (type === "drain") void this.#finish(undefined);
+    else if (type === "read_work" || type === "merge_work") void this.#workAnswers.answer(command);
     // Other commands belong to later versions. They are acknowledged without effect, so that they are not
     // sent again.
   }

@@ -132,6 +132,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   const draft = { task: 1n, text: "so far" };
   await ask(runner.showDrafts, { runnerId, drafts: [{ sessionId: claim.sessionId, draft }] }, token);
   await ask(runner.showDrafts, { runnerId: "rnr_other" }, token);
+  await ask(runner.answerCommand, { runnerId, commandId: "cmd_none" }, token);
+  await ask(runner.answerCommand, { runnerId: "rnr_other", commandId: "cmd_none" }, token);
   const batch = {
     type: "commit_batch",
     sessionId: claim.sessionId,

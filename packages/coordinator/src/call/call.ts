@@ -35,6 +35,10 @@ class ContextCall implements Call {
 
 /** The fields of an audit row for this call. */
 export function auditOf({ caller, requestId }: Call, action: string, object: string): Audit {
-  const actor = caller.name === "" ? caller.kind : `${caller.kind}:${caller.name}`;
-  return { actor, action, object, requestId };
+  return { actor: actorOf(caller), action, object, requestId };
+}
+
+/** A caller in an audit row. */
+export function actorOf({ kind, name }: Pick<Caller, "kind" | "name">): string {
+  return name === "" ? kind : `${kind}:${name}`;
 }

@@ -36,6 +36,12 @@ export function textOf(bytes: Uint8Array | undefined, field: string): JsonText |
   return text.replaceAll(/[\r\n]/g, " ");
 }
 
+/** The value of a field, `undefined` without one. @throws UsageError as `textOf` does. */
+export function valueOf(bytes: Uint8Array | undefined, field: string): unknown {
+  const text = textOf(bytes, field);
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
 export function bytesOf(text: JsonText): Uint8Array<ArrayBuffer> {
   return encoder.encode(text);
 }

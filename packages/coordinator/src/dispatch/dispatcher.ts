@@ -24,7 +24,7 @@ import { Cycles, JOIN_MS } from "./cycles.ts";
 import { DueScans } from "./due-scans.ts";
 import { EarlierCode } from "./earlier-code.ts";
 import { Holdings } from "./holdings.ts";
-import { DRAIN, Pollers, type PollAnswer, type PollRequest } from "./poller.ts";
+import { DRAIN, Pollers, type PollAnswer, type PollRequest, type RunnerCommand } from "./poller.ts";
 import { isKept, match, type Offer, type Suspect, type Trial } from "./rules.ts";
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
 
@@ -204,6 +204,19 @@ export class Dispatcher {
   stop(runnerId: string, sessionId: string): void {
     this.#pollers.of(runnerId).command({ commandId: `stop:${sessionId}`, type: "stop", sessionId });
     this.#cycles.wake(0);
+  }
+
+  /** Sends a command whose answer is awaited. @returns whether the runner polls this coordinator. */
+  ask(runnerId: string, command: RunnerCommand): boolean {
+    if (this.quietFor(runnerId) >= this.#host.leaseMs) return false;
+    this.#pollers.of(runnerId).command(command);
+    this.#cycles.wake(0);
+    return true;
+  }
+
+  /** Sends a command no longer, because nobody waits for its answer. */
+  withdraw(runnerId: string, commandId: string): void {
+    this.#pollers.find(runnerId)?.withdraw(commandId);
   }
 
   /** Forgets a runner that is gone. Its claims end with their leases. */

@@ -38,8 +38,10 @@ export interface GivenClaim {
 
 export interface RunnerCommand {
   readonly commandId: string;
-  readonly type: "stop" | "drain" | "try";
+  readonly type: "stop" | "drain" | "try" | "read_work" | "merge_work";
   readonly sessionId?: string;
+  /** JSON. */
+  readonly arguments?: Uint8Array<ArrayBuffer>;
 }
 
 /** A constant id makes repeated drain commands the same command. */
@@ -202,6 +204,11 @@ export class Poller {
 
   command(command: RunnerCommand): void {
     this.#commands.set(command.commandId, command);
+  }
+
+  /** Sends a command no longer. */
+  withdraw(commandId: string): void {
+    this.#commands.delete(commandId);
   }
 
   /** Asks the runner to start a process for a suspect, unless it was asked just now. */

@@ -11,6 +11,7 @@ import { defined, HoldfastError } from "@holdfast/core";
 import type { Page, PageCall } from "../api/api.ts";
 import { answer, readAll, type Exchange } from "../api/exchange.ts";
 import { checkBody, checkJsonType } from "../api/request-guards.ts";
+import { actorOf } from "../call/call.ts";
 import { Refusal } from "../call/refusal.ts";
 import { INDEX, isPageBuilt, readPageFiles, type PageFile } from "./page-files.ts";
 import { authorizationOf, cookieFor, fitsHeader, sealToken, SignIns } from "./sign-in.ts";
@@ -26,10 +27,13 @@ export interface PageOptions {
   readonly agents?: () => Promise<object>;
   /** The names of this user's secrets and their places, for admins. Never a value. */
   readonly secrets?: () => Promise<object>;
-  /** The work of a session in its folder, for admins, where this machine has the folders of sessions. */
+  /** The work of a session in its folder, for admins: on this machine, or through a runner. */
   readonly workspace?: (sessionId: string) => Promise<object>;
   /** Merges the work of a session into the project, for admins. It may commit first what is not committed. */
-  readonly merge?: (sessionId: string, options: { readonly commit: boolean }) => Promise<object>;
+  readonly merge?: (
+    sessionId: string,
+    options: { readonly commit: boolean; readonly actor: string },
+  ) => Promise<object>;
   /** The built files; by default those of this package. */
   readonly folder?: string;
 }
@@ -119,8 +123,8 @@ async function serveWorkspace(
   const sessionId = isMerge ? path.slice(0, -MERGE.length) : path;
   expect(exchange, isMerge ? "POST" : "GET");
   const { rawHeaders, headers } = exchange.request;
-  const { kind } = await call.authenticate(headers.authorization);
-  if (kind !== "admin" || workspace === undefined || !SESSION_ID.test(sessionId))
+  const caller = await call.authenticate(headers.authorization);
+  if (caller.kind !== "admin" || workspace === undefined || !SESSION_ID.test(sessionId))
     throw new Refusal("not_found", "this page shows no workspace of such a session");
   if (!isMerge) {
     const work = await workspace(sessionId).catch(withCause);
@@ -130,7 +134,8 @@ async function serveWorkspace(
   checkBody(rawHeaders, BODY_BYTES);
   checkJsonType(rawHeaders);
   const { commit } = readJson(await readAll(exchange, BODY_BYTES));
-  const merged = await merge(sessionId, { commit: commit === true }).catch(withCause);
+  const how = { commit: commit === true, actor: actorOf(caller) };
+  const merged = await merge(sessionId, how).catch(withCause);
   answer(exchange, 200, "application/json", JSON.stringify(merged));
 }
 

@@ -29,6 +29,7 @@ import {
   type ReleaseClaim,
 } from "@holdfast/core";
 import type {
+  AnswerCommandRequest,
   CreateJobTokenRequest,
   DeleteRunnerRequest,
   DeregisterRequest,
@@ -159,6 +160,12 @@ export class RunnerService implements ServiceImpl<typeof Contract> {
       if (draft !== undefined) this.#host.drafts.show(sessionId, draft);
     }
     return { watched: [...watched] };
+  }
+
+  async answerCommand({ runnerId, ...answer }: AnswerCommandRequest, context: HandlerContext) {
+    await this.#own(callOf(context).caller, runnerId);
+    this.#host.answers.take(runnerId, answer);
+    return {};
   }
 
   async deregister({ runnerId, process: given, processEnded }: DeregisterRequest, context: HandlerContext) {

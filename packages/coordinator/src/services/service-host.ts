@@ -20,6 +20,7 @@ import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { ClaimingHost } from "../dispatch/claiming.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
 import { StoredEnvironments } from "../environments/stored-environments.ts";
+import { CommandAnswers } from "./runners/command-answers.ts";
 import { Drafts } from "./sessions/drafts.ts";
 import { Registry } from "../store/registry.ts";
 import { Unmatched } from "../dispatch/unmatched.ts";
@@ -40,6 +41,7 @@ export interface ServiceHost {
   readonly dispatcher: Dispatcher;
   readonly unmatched: Unmatched;
   readonly drafts: Drafts;
+  readonly answers: CommandAnswers;
   readonly leaseMs: number;
   readonly renewMs: number;
 }
@@ -70,6 +72,7 @@ export function createServiceHost(options: HostOptions): ServiceHost {
     dispatcher,
     unmatched: new Unmatched({ storage, clock, registry, isKept }),
     drafts: new Drafts(),
+    answers: new CommandAnswers({ clock, random, dispatcher }),
     leaseMs,
     renewMs,
   };

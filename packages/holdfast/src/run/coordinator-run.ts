@@ -93,7 +93,12 @@ async function serve(
         isLocal: false,
         monotonic: () => performance.now(),
         // In the local stack this process is started in the folder of the project.
-        ...(supervised === undefined ? {} : pageWorkspaces(storage.reader, io)),
+        ...(supervised === undefined
+          ? {
+              workspace: (sessionId) => coordinator.work(sessionId),
+              merge: (sessionId, how) => coordinator.mergeWork(sessionId, how),
+            }
+          : pageWorkspaces(storage.reader, io)),
       }),
       log: (message, error) => warn(io, message, error),
     });

@@ -38,6 +38,7 @@ import { holdSecrets } from "@holdfast/terminal/secrets/held-secrets";
 import { catalogueOf, coordinatorEnvironments, withPushedSecrets } from "./runner-catalogue.ts";
 import { loadAgents, loadTasks, type LoadedAgent } from "./load-agent.ts";
 import { withLogTimes } from "./log-times.ts";
+import { runnerWork } from "./page-workspaces.ts";
 import { logEvent, logTrace } from "./runner/runner-log.ts";
 import { readRunnerNumbers } from "./runner/runner-numbers.ts";
 import { IDLE_MS, TrialRunners } from "./runner/trial-runners.ts";
@@ -294,6 +295,7 @@ export async function runnerOptions(
     secrets,
     labels,
     insecure: args.has("insecure"),
+    work: runnerWork(workspace, policy.mergeWork === true, io),
     ...(await catalogueOf(
       policy,
       { cwd: workspace, env: io.env, servesOthers, mode, ...demanded, ...own },
@@ -302,9 +304,8 @@ export async function runnerOptions(
       io,
       (current) => executors.noteOffered(current),
     )),
-    ...defined({ name, token, maxRuns, healthPort, environments }),
+    ...defined({ name, token, maxRuns, healthPort, environments, renewMs, pollTimeoutMs }),
     ...(grace === undefined ? {} : { graceMs: parseDuration(grace, "--grace") }),
-    ...defined({ renewMs, pollTimeoutMs }),
   };
 }
 

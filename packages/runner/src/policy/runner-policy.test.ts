@@ -25,6 +25,7 @@ test("a policy with every field of the schema is accepted", () => {
       subAgents: ["*", "helper", "lead.checker"],
     },
     concurrency: 4,
+    mergeWork: true,
     allowScripts: "approved_hash",
     approvedScripts: ["0".repeat(64)],
   } as const;

@@ -31,6 +31,8 @@ export interface RunnerPolicy {
     readonly hooks?: boolean;
     readonly subAgents?: readonly string[];
   };
+  /** Whether a coordinator may merge the work of sessions into the project; no when absent. */
+  readonly mergeWork?: boolean;
   /** Which scripts of a coordinator may run: `none` when absent. */
   readonly allowScripts?: "none" | "approved_hash" | "all";
   /** The versions of scripts that may run with `approved_hash`. */
@@ -128,6 +130,12 @@ export const RUNNER_POLICY_SCHEMA = {
       maximum: 10_000,
       description: "The most sessions held at once.",
     },
+    mergeWork: {
+      type: "boolean",
+      description:
+        "Whether admins of the coordinator may merge the work of a session into the project of this runner; no when absent. They may " +
+        "read that work.",
+    },
     allowScripts: {
       enum: ["none", "approved_hash", "all"],
       description:
@@ -142,6 +150,10 @@ export const RUNNER_POLICY_SCHEMA = {
 } as const;
 
 type Check = (value: unknown) => string | undefined;
+
+function isBoolean(value: unknown): string | undefined {
+  return typeof value === "boolean" ? undefined : "true or false";
+}
 
 /** The check of each field, which answers the expectation that a value does not meet. */
 const FIELDS: Readonly<Record<string, Check>> = {
@@ -160,13 +172,14 @@ const FIELDS: Readonly<Record<string, Check>> = {
   "agentFiles/variables": listOf("names of variables, such as REGION", (name) =>
     new RegExp(VARIABLE).test(name),
   ),
-  "agentFiles/coordinatorEnvironments": (value) => (typeof value === "boolean" ? undefined : "true or false"),
-  "agentFiles/hooks": (value) => (typeof value === "boolean" ? undefined : "true or false"),
+  "agentFiles/coordinatorEnvironments": isBoolean,
+  "agentFiles/hooks": isBoolean,
   "agentFiles/subAgents": listOf("names of agents, or *", (name) => new RegExp(SUB_AGENT).test(name)),
   concurrency: (value) =>
     Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 10_000
       ? undefined
       : "an integer from 1 to 10000",
+  mergeWork: isBoolean,
   allowScripts: (value) =>
     ["none", "approved_hash", "all"].includes(value as string) ? undefined : "none, approved_hash or all",
   approvedScripts: listOf("whole hashes of scripts", (hash) => new RegExp(HASH).test(hash)),

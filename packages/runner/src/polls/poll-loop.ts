@@ -33,6 +33,8 @@ export interface Command {
   readonly commandId: string;
   readonly type: string;
   readonly sessionId?: string | undefined;
+  /** JSON. */
+  readonly arguments?: Uint8Array | undefined;
 }
 
 export interface PollLoopHost<Answer> {

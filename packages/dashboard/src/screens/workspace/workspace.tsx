@@ -38,13 +38,13 @@ export default function Workspace({ session }: { readonly session: Session }) {
   return <Work work={data} session={session} isBusy={isFetching} onRead={() => void refetch()} />;
 }
 
-/** A coordinator does not see the folders of its runners. */
+/** A token of a user reads no folder of a runner. */
 function Elsewhere({ session: { sessionId, runnerId } }: { readonly session: Session }) {
   const runnerName = useRunnerName(runnerId, useAbout()?.kind === "admin");
   return (
     <Empty title="The folder of this session is on a runner's machine">
       <p>
-        A coordinator stores sessions. It has no way to read or merge the folders in which its runners work
+        Only an admin of the coordinator sees the folders in which its runners work
         {runnerId === undefined ? "" : ` (this one is on ${brief(runnerName ?? runnerId, 80)})`}. In the
         project on that machine, these commands show the work and take it over:
       </p>

@@ -575,6 +575,8 @@ export declare type RunnerCommand = Message<"holdfast.v1.RunnerCommand"> & {
 
   /**
    * `stop` the work on a session, `drain` the whole runner, or start a process for trials to `try` a session that was lost repeatedly.
+   * `read_work` and `merge_work` ask for the work of a session in its folder, and for its merge into the project. Each is answered by
+   * AnswerCommand.
    *
    * @generated from field: string type = 2;
    */
@@ -584,6 +586,13 @@ export declare type RunnerCommand = Message<"holdfast.v1.RunnerCommand"> & {
    * @generated from field: optional string session_id = 3;
    */
   sessionId?: string | undefined;
+
+  /**
+   * The arguments of `merge_work`: `commit`, whether to commit first what is not committed, and `title`, that of the session.
+   *
+   * @generated from field: optional bytes arguments = 4;
+   */
+  arguments?: Uint8Array | undefined;
 };
 
 /**
@@ -591,6 +600,53 @@ export declare type RunnerCommand = Message<"holdfast.v1.RunnerCommand"> & {
  * Use `create(RunnerCommandSchema)` to create a new message.
  */
 export declare const RunnerCommandSchema: GenMessage<RunnerCommand>;
+
+/**
+ * @generated from message holdfast.v1.AnswerCommandRequest
+ */
+export declare type AnswerCommandRequest = Message<"holdfast.v1.AnswerCommandRequest"> & {
+  /**
+   * @generated from field: string runner_id = 1;
+   */
+  runnerId: string;
+
+  /**
+   * @generated from field: string command_id = 2;
+   */
+  commandId: string;
+
+  /**
+   * The answer; absent with an error.
+   *
+   * @generated from field: optional bytes answer = 3;
+   */
+  answer?: Uint8Array | undefined;
+
+  /**
+   * The error: its code, message, `at`, `got`, `expected` and `fix`.
+   *
+   * @generated from field: optional bytes error = 4;
+   */
+  error?: Uint8Array | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.AnswerCommandRequest.
+ * Use `create(AnswerCommandRequestSchema)` to create a new message.
+ */
+export declare const AnswerCommandRequestSchema: GenMessage<AnswerCommandRequest>;
+
+/**
+ * @generated from message holdfast.v1.AnswerCommandResponse
+ */
+export declare type AnswerCommandResponse = Message<"holdfast.v1.AnswerCommandResponse"> & {
+};
+
+/**
+ * Describes the message holdfast.v1.AnswerCommandResponse.
+ * Use `create(AnswerCommandResponseSchema)` to create a new message.
+ */
+export declare const AnswerCommandResponseSchema: GenMessage<AnswerCommandResponse>;
 
 /**
  * @generated from message holdfast.v1.CreateJobTokenRequest
@@ -1086,6 +1142,16 @@ export declare const RunnerService: GenService<{
     methodKind: "unary";
     input: typeof ShowDraftsRequestSchema;
     output: typeof ShowDraftsResponseSchema;
+  },
+  /**
+   * Answers a command that asks for something. Nothing is stored, and an answer that nobody waits for is dropped.
+   *
+   * @generated from rpc holdfast.v1.RunnerService.AnswerCommand
+   */
+  answerCommand: {
+    methodKind: "unary";
+    input: typeof AnswerCommandRequestSchema;
+    output: typeof AnswerCommandResponseSchema;
   },
   /**
    * Removes the runner's process, which holds nothing any more.
