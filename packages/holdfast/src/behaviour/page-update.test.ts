@@ -14,6 +14,7 @@ import { noteFigures, PageStand } from "../testing/page-stand.ts";
 
 const SESSIONS = 1_000;
 const CHANGES = 200;
+const TIMEOUT_MS = 15 * 60_000;
 const PAUSE_MS = 200;
 
 let browser: Browser;
@@ -26,7 +27,7 @@ afterAll(async () => {
 
 test(
   "an update is measured from the answer to its commit until the page shows it",
-  ofCampaign,
+  { ...ofCampaign, timeout: TIMEOUT_MS },
   async ({ skip }) => {
     if (CHROMIUM === undefined) skip(NO_CHROMIUM);
     const stand = await PageStand.open(browser);

@@ -387,7 +387,7 @@ test(
 
     const last = await start();
     await page.goto(`${url}/ui/sessions?text=${last}`);
-    await page.getByRole("checkbox").click();
+    await page.getByRole("checkbox", { name: "Select pusher" }).click();
     await page.getByRole("button", { name: "Raise…" }).click();
     await page.getByLabel("Limit in dollars").fill("5");
     await page.getByRole("button", { name: "Raise", exact: true }).click();
