@@ -40,8 +40,10 @@
 //   -- worktree-kills --kills N  around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
 //   -- rollouts --runs N       orderly stops and restarts of a program, and of the processes of a fleet (200 of each by default)
-//   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default). Then the crash scenarios and
-//                              all tests run over a server whose transactions are SERIALIZABLE
+//   -- postgres --restarts N --failovers N
+//                              deaths of a PostgreSQL server under 10,000 sessions (200 by default), and
+//                              failovers to its standby under a fleet (20 by default). Then the crash
+//                              scenarios and all tests run over a server whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
 //                              kills of coordinators and runners, and deaths of their PostgreSQL, under so
 //                              many sessions at once. Their numbers are 500, 200 and 300 by default
@@ -74,6 +76,7 @@ const { values, positionals } = readArguments(
     from: { type: "string" },
     minutes: { type: "string" },
     restarts: { type: "string" },
+    failovers: { type: "string" },
     runs: { type: "string" },
     sessions: { type: "string" },
     seed: { type: "string" },
@@ -91,6 +94,7 @@ const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
 const restarts = readWhole("restarts", values.restarts ?? "200");
+const failovers = readWhole("failovers", values.failovers ?? "20");
 const runs = readWhole("runs", values.runs ?? "10000");
 const rollouts = readWhole("runs", values.runs ?? "200");
 const sessions = readWhole("sessions", values.sessions ?? "300");
@@ -115,6 +119,7 @@ if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== u
   askedFor.add("simulation");
 
 const POSTGRES_TESTS = "packages/storage/src/postgres";
+const FAILOVER_TESTS = "packages/simulator/src/nemesis/failover.test.ts";
 const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory", "-pictures"].map(
   (end) => `packages/holdfast/src/behaviour/page${end}.test.ts`,
 );
@@ -185,7 +190,7 @@ const CAMPAIGNS: readonly Campaign[] = [
       "packages/storage/src/sqlite/behaviour/simulator.test.ts",
     ],
   ),
-  { name: "postgres", tests: [POSTGRES_TESTS], run: runPostgres },
+  { name: "postgres", tests: [POSTGRES_TESTS, FAILOVER_TESTS], run: runPostgres },
   { name: "simulation", run: runSimulations },
   {
     name: "nemesis",
@@ -414,6 +419,11 @@ function runPostgres(): Outcome {
       `${restarts} deaths of the server (SIGKILL, fsync on) under 10,000 sessions, 0 lost`,
       ["packages/holdfast/src/behaviour/postgres-restart.test.ts"],
       { HOLDFAST_TEST_POSTGRES_SESSIONS: "10000", HOLDFAST_TEST_POSTGRES_RESTARTS: String(restarts) },
+    ),
+    runTests(
+      `${failovers} failovers to a synchronous standby under a fleet of two coordinators, no promise broken`,
+      [FAILOVER_TESTS],
+      { HOLDFAST_FAILOVERS: String(failovers) },
     ),
     runTests("a fault at every commit and task boundary of every scenario", tests),
     runTests("conformance, sharing and crashes with SERIALIZABLE as the default", tests, {

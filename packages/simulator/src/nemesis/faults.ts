@@ -45,6 +45,8 @@ const always = (): undefined => undefined;
 const needsNetwork = ({ network }: World): string | undefined => network.without;
 const needsServer = ({ server }: World): string | undefined =>
   server === undefined ? "the database is not ours to end" : undefined;
+const needsStandby = ({ options }: World): string | undefined =>
+  options.replicated === undefined ? "the database has no standby" : undefined;
 const needsClocks = (world: World): string | undefined =>
   world.options.isSeparate ? world.withoutClocks : "it was not asked for";
 
@@ -79,6 +81,7 @@ export const FAULTS: readonly Fault[] = [
     happen: (context) => stoppedServer(context, "SIGQUIT"),
   },
   { name: "postgres-kill", without: needsServer, happen: (context) => stoppedServer(context, "SIGKILL") },
+  { name: "failover", without: needsStandby, happen: failover },
   {
     name: "clock-runner",
     without: needsClocks,
@@ -225,6 +228,21 @@ async function stoppedServer(
   else await server.stopImmediately();
   await sleep(chance.between(0, 2_000));
   await server.start();
+  return "database";
+}
+
+/** The primary dies, and the address leads to its standby, which is promoted some time later. */
+async function failover({ world, chance, complaints }: FaultContext): Promise<string> {
+  const server = world.options.replicated!;
+  await server.losePrimary();
+  server.address.pointAt(server.standby.url);
+  await sleep(chance.between(0, world.options.leaseMs));
+  for (const url of world.urls) {
+    const { status } = await fetch(`${url}/healthz`);
+    if (status !== 503) complaints.push(`D4: ${url} says ${status} of its health over a standby`);
+  }
+  await server.promote();
+  await server.rebuild();
   return "database";
 }
 

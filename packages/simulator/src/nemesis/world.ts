@@ -10,7 +10,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startServer, type PostgresServer } from "@holdfast/storage/postgres-testing";
+import { startServer, type PostgresServer, type ReplicatedServer } from "@holdfast/storage/postgres-testing";
 import { watchDatabase } from "./database-watch.ts";
 import { endProcess, openNetwork, removeOwnNetwork, sweepNetworks, type Network } from "./network.ts";
 import { EFFECTS_FOLDER, monotonicMs, RUNNER_NAME } from "./observed.ts";
@@ -40,6 +40,8 @@ export interface WorldOptions {
   readonly isSeparate: boolean;
   /** A database that is there already; a server of its own when absent. */
   readonly databaseUrl?: string;
+  /** The server behind `databaseUrl`, when it has a standby. It listens on this machine's own address. */
+  readonly replicated?: ReplicatedServer;
 }
 
 export class World {

@@ -96,7 +96,7 @@ export async function openPostgresReader({
   schema = "holdfast",
 }: Pick<OpenPostgres, "url" | "schema">): Promise<PostgresDatabaseReader> {
   const at = `${checkedUrl(url)} (schema ${schema})`;
-  const db = new Database({ url, schema, connectionsMax: 2, connectTimeoutMs: 10_000 });
+  const db = new Database({ url, schema, connectionsMax: 2, connectTimeoutMs: 10_000, isReader: true });
   const guard = async <T>(read: () => Promise<T>): Promise<T> => {
     try {
       return await read();

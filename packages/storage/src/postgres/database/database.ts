@@ -12,11 +12,16 @@
 //   postgres-database-5. A server whose machine is gone sends nothing, not even an error. A call without an
 //       answer for `answerTimeoutMs` therefore rejects with an unknown outcome, and the connection is given
 //       up. Migrations, and statements over whole tables, may take longer, and wait.
+//   postgres-database-6. A new connection that leads to a standby is refused, because what a standby has may
+//       be out of date. A failed statement takes its connection along, so a server that takes no writes any
+//       more is left as well. The next connection may lead to the primary.
+//   postgres-database-7. Each connection knows since when this process reaches the server again (`BACK_AT`).
 
 import { toError } from "@holdfast/core";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { hasLost } from "./pg-errors.ts";
+import { hasLost, isOutage } from "./pg-errors.ts";
+import { assertServer, SERVER_COLUMNS, type ServerRow } from "./server-check.ts";
 
 export interface Statement {
   /** The name under which the statement is prepared. A statement without a name is not prepared. */
@@ -42,6 +47,8 @@ export interface DatabaseOptions extends DatabasePlace {
   readonly connectTimeoutMs: number;
   /** postgres-database-5. A minute when absent. */
   readonly answerTimeoutMs?: number;
+  /** Whether nothing is decided by what is read, so that a standby will do (postgres-database-6). */
+  readonly isReader?: boolean;
 }
 
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -63,6 +70,12 @@ const SETTINGS = [
   // Acknowledged means synced, whatever the server's default is.
   "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ");
+
+/**
+ * SQL for the server's time when the process reached it again after an outage; `-infinity` before the first
+ * one (postgres-database-7).
+ */
+export const BACK_AT = "current_setting('holdfast.back_at')::timestamptz";
 
 /** A connection of its own that receives the notices of a channel. */
 export interface Listening {
@@ -100,6 +113,10 @@ export class Database {
   readonly #pool: pg.Pool;
   readonly #connectTimeoutMs: number;
   readonly #answerTimeoutMs: number;
+  readonly #isReader: boolean;
+  readonly #onConnect: string;
+  #isAway = false;
+  #backAt = "-infinity";
   /** Statements run since it was opened; for benchmarks. */
   statementCount = 0;
 
@@ -108,6 +125,8 @@ export class Database {
     this.place = { url, schema };
     this.#connectTimeoutMs = connectTimeoutMs;
     this.#answerTimeoutMs = options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS;
+    this.#isReader = options.isReader ?? false;
+    this.#onConnect = `SET search_path = ${pg.escapeIdentifier(schema)}; ${SETTINGS}`;
     this.#pool = new pg.Pool({
       connectionString: url,
       max: connectionsMax,
@@ -118,16 +137,42 @@ export class Database {
       application_name: "holdfast",
       pipeline: true,
       types,
+      verify: (client, done) => void this.#prepare(client).then(() => done(), done),
     });
-    const onConnect = `SET search_path = ${pg.escapeIdentifier(schema)}; ${SETTINGS}`;
     // The next call that would use a lost idle connection notices the loss.
     this.#pool.on("error", () => undefined);
-    this.#pool.on("connect", (client) => {
-      client.on("error", () => undefined);
-      // Sent ahead of the connection's first statement, which does not wait for it. If it fails, that
-      // statement fails.
-      client.query(onConnect).catch(() => undefined);
-    });
+    this.#pool.on("connect", (client) => void client.on("error", () => undefined));
+  }
+
+  /** Make a new connection ready, unless its server is none for us. */
+  async #prepare(client: pg.PoolClient): Promise<void> {
+    const isBack = this.#isAway;
+    const backAt = isBack ? "clock_timestamp()::text" : pg.escapeLiteral(this.#backAt);
+    const ask = (text: string) => {
+      const bounded = { text, query_timeout: this.#connectTimeoutMs };
+      return client.query(bounded);
+    };
+    const asked = ask(
+      `SELECT ${SERVER_COLUMNS}, set_config('holdfast.back_at', ${backAt}, false) AS back_at`,
+    );
+    const set = ask(this.#onConnect);
+    set.catch(() => undefined); // It is awaited below.
+    const [server] = (await asked).rows as [ServerRow & { readonly back_at: string }];
+    assertServer(server, this.place.url, this.#isReader);
+    await set;
+    if (!isBack) return;
+    this.#isAway = false;
+    this.#backAt = server.back_at;
+  }
+
+  /** postgres-database-7. */
+  async #noting<T>(asked: Promise<T>): Promise<T> {
+    try {
+      return await asked;
+    } catch (error) {
+      this.#isAway ||= isOutage(error);
+      throw error;
+    }
   }
 
   /** postgres-database-4. */
@@ -135,7 +180,7 @@ export class Database {
     for (let runs = 1; ; runs++) {
       this.statementCount++;
       try {
-        const { rows } = await this.#pool.query(this.#within(statement, values));
+        const { rows } = await this.#noting(this.#pool.query(this.#within(statement, values)));
         return rows as Row[];
       } catch (error) {
         // mutant: lost-statement-not-rerun
@@ -153,10 +198,10 @@ export class Database {
 
   /** Several reads of one moment, in one round trip. */
   async readAll(reads: readonly (readonly [Statement, readonly unknown[]])[]): Promise<Row[][]> {
-    const client = await this.#pool.connect();
+    const client = await this.#noting(this.#pool.connect());
     const ask = async (statement: Statement, values: readonly unknown[] = []): Promise<Row[]> => {
       this.statementCount++;
-      return (await client.query(this.#within(statement, values))).rows as Row[];
+      return (await this.#noting(client.query(this.#within(statement, values)))).rows as Row[];
     };
     const begun = ask({ text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" });
     const sent = reads.map(([statement, values]) => ask(statement, values));
@@ -177,7 +222,7 @@ export class Database {
   async transact<T>(
     work: (run: (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {
-    const client = await this.#pool.connect();
+    const client = await this.#noting(this.#pool.connect());
     const run = async (statement: Statement, values: readonly unknown[] = []): Promise<Row[]> => {
       this.statementCount++;
       return (await client.query({ ...statement, values: [...values] })).rows as Row[];

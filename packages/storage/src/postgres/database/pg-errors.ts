@@ -69,6 +69,13 @@ export function isEnvironmental(thrown: unknown): boolean {
   return state === undefined ? !(thrown instanceof InvariantError) : !OF_ONE_CHANGE.test(state);
 }
 
+/** Whether the server is away or takes no writes for now, so that nobody can write to it. */
+export function isOutage(thrown: unknown): boolean {
+  if (HoldfastError.is(thrown)) return thrown.code === "storage_unavailable";
+  const state = sqlState(thrown);
+  return state === undefined || state === SQLSTATE.readOnly || /^(08|57)/.test(state);
+}
+
 /** Why one change of a group was not applied, for people. */
 export function describeRefusal(thrown: unknown): string {
   if (HoldfastError.is(thrown)) return thrown.message;
@@ -135,14 +142,19 @@ export function toStorageError(thrown: unknown, at: string, doing: string): Hold
         details("the tables that it had when it was opened", "restore the database, or open it again"),
       );
     case SQLSTATE.readOnly:
+      return new UnavailableError(
+        "storage_unavailable",
+        `PostgreSQL takes no writes now, while ${doing}: ${at}`,
+        details(
+          "a primary server without `default_transaction_read_only`",
+          "have it take writes again; sending the same again is safe",
+        ),
+      );
     case SQLSTATE.insufficientPrivilege:
       return new HoldfastError(
         "storage_readonly",
         `the database may not be written, while ${doing}: ${at}`,
-        details(
-          "the primary server, and a user that may write to the schema",
-          "connect to the primary, or GRANT the user what it needs",
-        ),
+        details("a user that may write to the schema", "GRANT the user what it needs"),
       );
     case SQLSTATE.noSuchCharacter: // In what was asked for: what is stored has none.
       return new UsageError(

@@ -15,7 +15,7 @@ import {
 } from "@holdfast/core";
 import type { Database } from "../database/database.ts";
 import type { Reads } from "../read/reads.ts";
-import type { Head, Heads } from "../tables/heads.ts";
+import { nextVersion, type Head, type Heads } from "../tables/heads.ts";
 import type { Instance } from "../tables/instance.ts";
 import { beginLeases, readClaims, renewLeases, writeClaim } from "../tables/leases.ts";
 import type { Peers } from "../tables/peers.ts";
@@ -97,9 +97,10 @@ export class LeaseClaims {
       const claim = { ...nextClaim(before, request, Math.max(before.token + 1, stamp())), owner };
       // From here on it is alive: without it nobody would know when to renew.
       await instance.begin();
-      const write = { head: found, untilBefore: found.until, claim, leaseMs, instance: instance.id };
+      const version = nextVersion(found, stamp());
+      const write = { head: found, untilBefore: found.until, claim, leaseMs, instance: instance.id, version };
       if (!(await writeClaim(db, write))) continue;
-      found.version++;
+      found.version = version;
       found.claim = claim;
       heads.put(found);
       onClaimed(found);

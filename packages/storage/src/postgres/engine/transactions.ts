@@ -165,7 +165,7 @@ export class Transactions {
         const isOther = set.writes.removed.has(head) || set.writes.imported.has(head);
         if (!isWritten || isOther) this.#options.heads.forget(head);
         else {
-          if (set.writes.changed.has(head)) head.version++;
+          if (set.writes.changed.has(head)) head.version = set.versionAfter(head);
           this.#options.heads.settled(head);
         }
       }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Head, Heads } from "./heads.ts";
+import { type Head, Heads, nextVersion } from "./heads.ts";
 
 function head(sessionId: string, { status = "waiting", parent = false, version = 1 } = {}): Head {
   const family = parent ? { parent: { sessionId: "above" } } : {};
@@ -48,4 +48,9 @@ test("a head that is forgotten is gone, however long ago it was used", () => {
     heads.forget(forgotten);
     expect(heads.get("forgotten")).toBe(undefined);
   }
+});
+
+test("postgres-heads-4: a change makes the version of its own number, and never one that is below the last", () => {
+  expect(nextVersion({ version: 5 }, 1_000)).toBe(1_000);
+  expect(nextVersion({ version: 2_000 }, 1_000)).toBe(2_001);
 });

@@ -8,6 +8,9 @@
 //     because the end of its parent looks at all children.
 //   postgres-heads-3. While a transaction that changes or checks a head is under way, `flight` is set; nobody
 //       else may use it.
+//   postgres-heads-4. No two changes make the same version of a session, unless clocks are far apart. A
+//       server that was restored, or lost its last commits in a failover, is thus not taken for having what a
+//       cache has.
 
 import {
   type Amount,
@@ -135,6 +138,14 @@ export class Heads {
     for (const [sessionId, unused] of dropped)
       if (unused.flight !== undefined) this.#recent.set(sessionId, unused);
   }
+}
+
+/**
+ * The version of a session after a change: the number of the process for its next change (`stamp`), and above
+ * the version before.
+ */
+export function nextVersion({ version }: Pick<Head, "version">, stamp: number): number {
+  return Math.max(version + 1, stamp);
 }
 
 export function withoutContent(session: Session): Session {

@@ -6,15 +6,17 @@
 //   - A storage that finds another one silent for `ALIVE_MS` releases the claims of that one. If that one
 //     lives after all, its batches are fenced from then on: liveness is by time, safety by tokens. A process
 //     of the same host that is gone is found without waiting for that (`peers.ts`).
-//   - Nobody can write to a server that is down. Until the server has been up for `ALIVE_MS`, no storage
-//     counts as dead. No storage ever counts itself as dead.
+//   - Nobody can write to a server that is down or away. Until the server has been up for `ALIVE_MS`, no
+//     storage counts as dead. A standby that was promoted has been up for longer. A storage therefore also
+//     counts none as dead until it has reached the server again for `ALIVE_MS` (`BACK_AT`). No storage ever
+//     counts itself as dead.
 //   - A thread may write that in place of its process, whose event loop is blocked, unless others took it for
 //     dead.
 
 import { randomUUID } from "node:crypto";
 import { clearInterval, setInterval } from "node:timers";
 import { showPresence, type Presence } from "../../host-presence.ts";
-import type { Database, Statement } from "../database/database.ts";
+import { BACK_AT, type Database, type Statement } from "../database/database.ts";
 
 export const ALIVE_MS = 15_000;
 const SAY_EVERY_MS = 2_000;
@@ -23,11 +25,13 @@ const SAY_EVERY_MS = 2_000;
 export const isWithin = (at: string, ms: number): string =>
   `${at} > clock_timestamp() - interval '${ms} milliseconds'`;
 
+const UP_SINCE = `greatest(pg_postmaster_start_time(), ${BACK_AT})`;
+
 /**
  * An SQL condition: a storage with this last sign of life is alive. At `-infinity` it is known to be gone.
  */
 export const livesSince = (saidAt: string): string =>
-  `(${isWithin(saidAt, ALIVE_MS)} OR (${isWithin("pg_postmaster_start_time()", ALIVE_MS)} AND ${saidAt} > '-infinity'))`;
+  `(${isWithin(saidAt, ALIVE_MS)} OR (${isWithin(UP_SINCE, ALIVE_MS)} AND ${saidAt} > '-infinity'))`;
 
 /** One and a half intervals, so that a sign of life that is a little late still counts. */
 export const JUST_SAID_MS = SAY_EVERY_MS * 1.5;
@@ -45,7 +49,7 @@ const SAY_STILL: Statement = {
 };
 
 const RELEASE = `UPDATE state t SET holder = NULL, until = '-Infinity', instance = NULL, due_at = t.ready_at,
-    version = t.version + 1`;
+    version = greatest(t.version + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::int8)`;
 
 const REAP: Statement = {
   name: "reap",

@@ -61,7 +61,7 @@ const CLAIM: Statement = {
   name: "claim",
   // mutant: claim-end-unchecked
   text: `UPDATE state t SET token = $5, holder = $6, until = $7, lease_ms = $8, losses = $9, instance = $10,
-      version = t.version + 1, due_at = CASE WHEN $7 = 'Infinity'::float8 THEN NULL
+      version = $11, due_at = CASE WHEN $7 = 'Infinity'::float8 THEN NULL
         WHEN t.ready_at IS NULL THEN NULL ELSE greatest(t.ready_at, $7) END
     WHERE t.lane = $1 AND t.session_id = $2 AND t.version = $3 AND t.until = $4 RETURNING t.version`,
 };
@@ -75,15 +75,17 @@ export interface ClaimWrite {
   readonly leaseMs: number;
   /** The instance that holds the claim, if it has no expiry. */
   readonly instance: string;
+  /** Of the row with the new claim. */
+  readonly version: number;
 }
 
 /** Answers `false` when the row is not as it was read. */
 export async function writeClaim(db: Database, write: ClaimWrite): Promise<boolean> {
-  const { head, untilBefore, claim, leaseMs, instance } = write;
+  const { head, untilBefore, claim, leaseMs, instance, version } = write;
   const { token, owner, until, losses } = claim;
   const holder = until === Infinity ? instance : null;
   const row = [head.lane, head.sessionId, head.version, untilBefore];
-  return (await db.run(CLAIM, [...row, token, owner, until, leaseMs, losses, holder])).length > 0;
+  return (await db.run(CLAIM, [...row, token, owner, until, leaseMs, losses, holder, version])).length > 0;
 }
 
 export async function renewLeases(

@@ -19,6 +19,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { copyData } from "./standby-data.ts";
 
 export interface PostgresServer {
   /** The URL of its database `postgres`. */
@@ -50,6 +51,8 @@ export interface ServerOptions {
    * absent.
    */
   readonly listen?: { readonly host: string; readonly network: string };
+  /** A running server. The new one begins with its data, and follows it. */
+  readonly standbyOf?: PostgresServer;
 }
 
 const NOBODY = 65_534;
@@ -58,6 +61,7 @@ const USER = "holdfast";
 export const LOCKED_USER = "locked";
 const READY_MS = 30_000;
 const ASK_EVERY_MS = 20;
+const READY = /ready to accept (read-only )?connections/;
 
 interface Binaries {
   readonly initdb: string;
@@ -69,7 +73,8 @@ export async function startServer(options: ServerOptions): Promise<PostgresServe
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {
     const server = new Server(folder, await findBinaries(folder), await freePort(), options);
-    server.init();
+    if (options.standbyOf === undefined) server.init();
+    else await server.copy(options.standbyOf);
     await server.start();
     return server;
   } catch (error) {
@@ -119,13 +124,17 @@ class Server implements PostgresServer {
     writeFileSync(rules, locked + readFileSync(rules, "utf8") + others);
   }
 
+  async copy(of: PostgresServer): Promise<void> {
+    if (isRoot()) chownSync(this.folder, NOBODY, NOBODY);
+    await copyData(of, this.#data, asUser(this.folder));
+  }
+
   /** Retries, because a start after a kill is refused until the killed postmaster's children have ended. */
   async start(): Promise<void> {
     const giveUpAt = performance.now() + READY_MS;
     for (;;) {
       const { shell, said } = this.#spawn();
-      while (!said().includes("ready to accept connections") && shell.exitCode === null)
-        await sleep(ASK_EVERY_MS);
+      while (!READY.test(said()) && shell.exitCode === null) await sleep(ASK_EVERY_MS);
       if (shell.exitCode === null) {
         this.#process = shell;
         return;

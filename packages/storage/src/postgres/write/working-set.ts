@@ -41,7 +41,7 @@ import { partsOf } from "../../journal-parts.ts";
 import { keyOf, Need, type Facts } from "./group-facts.ts";
 import { noWrites } from "./group-writes.ts";
 import { WorkingLedger } from "./working-ledger.ts";
-import { Pending, withoutContent, type Head, type Heads } from "../tables/heads.ts";
+import { nextVersion, Pending, withoutContent, type Head, type Heads } from "../tables/heads.ts";
 import { keepText, marksOf } from "../tables/rows.ts";
 
 export interface WorkingSetOptions {
@@ -63,17 +63,24 @@ export class WorkingSet implements RowPort {
   readonly writes = noWrites();
   readonly ledger: WorkingLedger;
   readonly #options: WorkingSetOptions;
+  readonly #stamp: number;
   /** How to restore the heads, the last change first. */
   readonly #undo: (() => void)[] = [];
 
   constructor(options: WorkingSetOptions) {
     this.#options = options;
+    this.#stamp = options.stamp();
     this.ledger = new WorkingLedger(this.writes, options);
   }
 
   get isWriting(): boolean {
     const { created, changed, removed, items } = this.writes;
     return created.size > 0 || changed.size > 0 || removed.size > 0 || items.size > 0;
+  }
+
+  /** The version of a session that this group changes. */
+  versionAfter(head: Head): number {
+    return nextVersion(head, this.#stamp);
   }
 
   /** Restore the heads as they were before the group. */

@@ -200,19 +200,20 @@ function updateStates(parts: Parts, set: WorkingSet, isCounted: boolean): void {
   parts.add(
     "moved",
     // mutant: versions-unchecked
-    `(UPDATE state t SET version = t.version + 1, status = v.status, ended = v.ended, body = v.body, checksum = v.checksum,
+    `(UPDATE state t SET version = v.next_version, status = v.status, ended = v.ended, body = v.body, checksum = v.checksum,
         ready_at = v.ready_at, overdue_at = v.overdue_at, exhausted = v.exhausted,
         due_at = CASE WHEN v.claim >= ${RELEASED} THEN v.ready_at ELSE ${dueAtSql("v.ready_at", "t")} END,
         losses = CASE WHEN v.claim % 2 = ${PROVEN} THEN 0 ELSE t.losses END + CASE WHEN v.claim >= ${LOST} THEN 1 ELSE 0 END,
         holder = CASE WHEN v.claim >= ${RELEASED} THEN NULL ELSE t.holder END,
         until = CASE WHEN v.claim >= ${RELEASED} THEN '-Infinity' ELSE t.until END,
         instance = CASE WHEN v.claim >= ${RELEASED} OR v.ended = 1 THEN NULL ELSE t.instance END
-       FROM $COLUMNS AS v (lane, session_id, version, status, ended, body, checksum, ready_at, overdue_at, exhausted, claim)
+       FROM $COLUMNS AS v (lane, session_id, version, next_version, status, ended, body, checksum, ready_at, overdue_at, exhausted, claim)
       WHERE t.lane = v.lane AND t.session_id = v.session_id AND t.version = v.version AND $OK RETURNING 1)`,
     columnsOf(
       states,
       ...OF_HEAD,
       ["int8", ({ head }) => head.version],
+      ["int8", ({ head }) => set.versionAfter(head)],
       ["text", ({ state }) => state.status],
       ["int4", ({ state }) => state.ended],
       ["text", ({ state }) => state.body],
