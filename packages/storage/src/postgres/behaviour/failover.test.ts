@@ -9,6 +9,8 @@ import { openMovingAddress, type MovingAddress } from "../testing/moving-address
 import { ReplicatedServer } from "../testing/replicated-server.ts";
 import { runSql } from "../testing/shared-server.ts";
 
+/** Longer than a storage waits for an answer (postgres-database-5). */
+const PATIENCE_MS = 150_000;
 const AWAY = { name: "UnavailableError", code: "storage_unavailable" };
 
 let server: ReplicatedServer;
@@ -38,7 +40,7 @@ function signalling(n: number): Change {
 
 /** As a caller does who is told that storage is away: the same again is safe. */
 const persist = (storage: PostgresStorage, change: Change) =>
-  vi.waitFor(() => storage.commit([change], 1), { timeout: 30_000, interval: 100 });
+  vi.waitFor(() => storage.commit([change], 1), { timeout: PATIENCE_MS, interval: 100 });
 
 describe("with a standby that has all that was acknowledged", () => {
   beforeEach(async () => {
@@ -83,6 +85,15 @@ describe("with a standby that has all that was acknowledged", () => {
     expect(refused).toMatchObject({ ...AWAY, message: expect.stringContaining("takes no writes") });
     await setReadOnly("off");
     expect(await persist(storage, signalling(2))).toMatchObject([{ status: "stored" }]);
+  });
+
+  test("D4: a primary that vanishes without a word is left for its standby", ofCampaign, async () => {
+    const storage = await open();
+    await storage.commit([creating("ses-1")], 1);
+    await server.losePrimary("silent");
+    await server.promote();
+    server.address.pointAt(server.primary.url, "silent");
+    expect(await persist(storage, signalling(1))).toMatchObject([{ status: "stored" }]);
   });
 
   // Everybody was silent for as long as the outage took. Who comes back first must not take the others for

@@ -156,7 +156,7 @@ export class Database {
       `SELECT ${SERVER_COLUMNS}, set_config('holdfast.back_at', ${backAt}, false) AS back_at`,
     );
     const set = ask(this.#onConnect);
-    set.catch(() => undefined); // It is awaited below.
+    set.catch(() => undefined); // It is awaited below. An old server does not know all settings.
     const [server] = (await asked).rows as [ServerRow & { readonly back_at: string }];
     assertServer(server, this.place.url, this.#isReader);
     await set;
