@@ -1,9 +1,10 @@
 // Every command line in a document is one that its command takes, with JSON where it must be. A person who
-// follows a document types it.
+// follows a document types it. The same goes for the containers of an example.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { isScalar, isSeq, parseAllDocuments, visit } from "yaml";
 import { parseArguments, readWords } from "../packages/terminal/src/frame/arguments.ts";
 import type { Arguments, Command } from "../packages/terminal/src/frame/command.ts";
 import { argumentsOf, knownOptions } from "../packages/terminal/src/frame/help.ts";
@@ -53,6 +54,20 @@ function callsIn(text: string): string[][] {
   ].map(([, call]) =>
     [...call!.matchAll(/'([^']*)'|"([^"]*)"|\S+/g)].map(([word, single, double]) => single ?? double ?? word),
   );
+}
+
+/** The words of the containers in YAML, which are `args` in Kubernetes and `command` in Compose. */
+function containersOf(page: string, text: string): readonly CommandLine[] {
+  const lines: CommandLine[] = [];
+  for (const document of parseAllDocuments(text))
+    visit(document, {
+      Pair: (_, { key, value }) => {
+        if (!isScalar(key) || !["args", "command"].includes(String(key.value)) || !isSeq(value)) return;
+        const words = value.toJSON() as readonly string[];
+        if (Object.hasOwn(COMMANDS, words[0] ?? "")) lines.push({ page, words });
+      },
+    });
+  return lines;
 }
 
 /** Why the command would refuse the line. */
@@ -106,6 +121,15 @@ test("every command line of a document is taken by its command, with JSON where 
   const lines = PAGES.flatMap((page) => linesOf(page, read(page)));
   expect(lines.length).toBeGreaterThan(400);
   expect(await refused(lines, problemOf)).toEqual([]);
+});
+
+test("every container of an example has words that its command takes", async () => {
+  const files = tree.files.filter((file) => /^examples\/.*\.ya?ml$/.test(file));
+  const lines = files.flatMap((file) => containersOf(file, read(file)));
+  expect(lines.length).toBeGreaterThan(4);
+  expect(await refused(lines, problemOf)).toEqual([]);
+  const [wrong] = containersOf("x.yaml", "args: [runner, --nam=x]");
+  expect(await problemOf(wrong!)).toContain("there is no option --nam");
 });
 
 test("the JSON of a command in backticks is JSON, in documents and in the texts of sources", async () => {
