@@ -279,7 +279,7 @@ const CAMPAIGNS: readonly Campaign[] = [
         "HOLDFAST_RELEASE_FIGURES",
       ),
   },
-  ofTests("containers", "example 30 with Podman: a kill and a new image under sessions, each effect once", [
+  ofTests("containers", "examples 30 and 31 with Podman: kills, stops and a new image under sessions, each effect once", [
     "scripts/containers/containers.test.ts",
   ]),
   ofTests(

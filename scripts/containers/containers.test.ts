@@ -1,9 +1,20 @@
-// The campaign `containers`: the image and the fleet of `examples/30-fleet-in-containers`, as its README says. Processes are
-// killed and stopped, the image is replaced with sessions at work, and each effect happens once.
+// The campaign `containers`: the image and the fleet of `examples/30-fleet-in-containers`, as its README says, and the pods of
+// `examples/31-fleet-in-kubernetes`. Processes are killed and stopped, the image is replaced with sessions at work, and
+// each effect happens once.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,11 +25,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../release/verdaccio.ts";
 import { ComposePlayer } from "./compose-player.ts";
 import { ComposeProgram } from "./compose-program.ts";
+import { KubernetesPlayer } from "./kubernetes-player.ts";
 import * as images from "./local-images.ts";
 import { RELEASE_AGENT, until } from "./release-agent.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const EXAMPLE = join(ROOT, "examples", "30-fleet-in-containers");
+const KUBERNETES = join(ROOT, "examples", "31-fleet-in-kubernetes");
+const AGENTS_IMAGE = "holdfast-test-agents";
 const BUILT_IMAGE = "holdfast-test-fleet";
 /** An image that is there may be named, instead of one that is built of this checkout. */
 const IMAGE = process.env["HOLDFAST_TEST_IMAGE"] ?? BUILT_IMAGE;
@@ -41,6 +55,7 @@ beforeAll(() => {
     env = images.withSettings(images.podmanSettings(folder));
     images.postgresImage(folder);
     images.nginxImage(folder);
+    images.pauseImage(folder);
   } catch (error) {
     missing = `podman runs no container here: ${String(error)}`;
     return;
@@ -232,6 +247,109 @@ test(
       expect(effects().toSorted()).toEqual(all.flatMap((id) => [`${id} after`, `${id} before`]).toSorted());
     } finally {
       fleet.remove();
+    }
+  },
+);
+
+test(
+  "pods lose no session by a stop, and only a step that outlasts it is begun again",
+  options,
+  async ({ skip }) => {
+    skip(missing !== undefined, missing);
+    const agents = join(folder, "agents");
+    mkdirSync(agents);
+    writeFileSync(join(agents, "release.ts"), RELEASE_AGENT);
+    const containerfile = readFileSync(join(KUBERNETES, "Containerfile"), "utf8");
+    images.build(AGENTS_IMAGE, agents, containerfile, `--build-arg=HOLDFAST=${IMAGE}`);
+    const cluster = new KubernetesPlayer(KUBERNETES, folder, `holdfast-pods-${process.pid}`, env);
+    try {
+      const variables = {
+        POSTGRES_USER: "holdfast",
+        POSTGRES_DB: "holdfast",
+        POSTGRES_PASSWORD: "of-a-test",
+      };
+      const settings = Object.entries(variables).flatMap((pair) => ["--env", pair.join("=")]);
+      const db = cluster.run("db", ...settings, images.POSTGRES_IMAGE);
+      // The database of the test has no certificate.
+      const { "coordinator.json": text = "" } = cluster.configMap("coordinator");
+      const coordinators = ["coordinator-a", "coordinator-b"];
+      for (const pod of coordinators) {
+        cluster.play("coordinator", pod, {
+          images: { holdfast: IMAGE },
+          secrets: { database: { password: variables.POSTGRES_PASSWORD } },
+          hosts: { "db.example": [db] },
+          files: { "coordinator.json": text.replace("?sslmode=verify-full", "") },
+        });
+        await until(`${pod} has started`, () => cluster.probe(pod, "startupProbe"));
+        await until(`${pod} is ready`, () => cluster.probe(pod, "readinessProbe"));
+      }
+      expect(await cluster.ask("coordinator-a", "/livez", {})).toMatchObject({ status: 403 });
+
+      const create = (name: string): string =>
+        cluster.exec("coordinator-a", "holdfast", "token", "create", name, "--kind", "registration");
+      const registration = { "runner-0": create("runner-0"), "runner-1": create("runner-1") };
+      const playRunner = async (pod: string): Promise<void> => {
+        cluster.play("runner", pod, {
+          images: { "holdfast-agents": AGENTS_IMAGE },
+          secrets: { registration },
+          hosts: { coordinator: coordinators.map((name) => cluster.addressOf(name)) },
+        });
+        await until(`${pod} is registered`, () => cluster.probe(pod, "startupProbe"));
+      };
+      const linesOf = (pod: string, file: string): readonly string[] => {
+        const path = join(cluster.claim(pod, "data"), file);
+        return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
+      };
+      const token = cluster.exec("coordinator-b", "cat", "/data/holdfast/admin-token").trim();
+      const headers = {
+        host: "coordinator:8765",
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+      };
+      const ask = async (path: string, body?: object): Promise<Answer> => {
+        const asked = body && JSON.stringify(body);
+        const answer = await cluster.ask("coordinator-b", `/v1/${path}`, headers, asked);
+        return JSON.parse(answer.text) as Answer;
+      };
+      const start = async (slowMs: number): Promise<string> =>
+        String((await ask("sessions", { agent: "release", input: { asks: true, slowMs } })).sessionId);
+
+      await playRunner("runner-0");
+      const [short, long] = [await start(30_000), await start(75_000)];
+      await until("both are at work", () =>
+        expect(linesOf("runner-0", "begun")).toEqual(expect.arrayContaining([short, long])),
+      );
+      await playRunner("runner-1");
+      const runnerIds = async (): Promise<readonly string[]> => {
+        const { runners } = (await ask("runners")) as {
+          readonly runners: readonly { readonly runnerId: string }[];
+        };
+        return runners.map(({ runnerId }) => runnerId).toSorted();
+      };
+      const before = await runnerIds();
+      expect(before).toHaveLength(2);
+      expect(cluster.stop("runner-0")).toBe(143);
+      await until("the other one has begun it", () => expect(linesOf("runner-1", "begun")).toContain(long));
+      await playRunner("runner-0"); // Its registration token is spent.
+      expect(await runnerIds()).toEqual(before);
+      expect(cluster.stop("coordinator-a")).toBe(143);
+      for (const pod of ["runner-0", "runner-1"]) await cluster.probe(pod, "livenessProbe");
+
+      await until("both have ended", async () => {
+        for (const id of [short, long]) {
+          const { status } = await ask(`sessions/${id}`);
+          if (status === "input_required") await ask(`sessions/${id}/answer`, { answer: { approved: true } });
+          expect([id, status]).toEqual([id, "completed"]);
+        }
+      });
+      const all = (file: string): readonly string[] =>
+        ["runner-0", "runner-1"].flatMap((pod) => linesOf(pod, file)).toSorted();
+      expect(all("effects")).toEqual(
+        [short, long].flatMap((id) => [`${id} after`, `${id} before`]).toSorted(),
+      );
+      expect(all("begun")).toEqual([short, long, long].toSorted());
+    } finally {
+      cluster.remove();
     }
   },
 );

@@ -11,6 +11,7 @@ export const BASE_IMAGE = "holdfast-test-base";
 export const POSTGRES_IMAGE = "holdfast-test-postgres";
 export const NGINX_IMAGE = "holdfast-test-nginx";
 export const SYSTEMD_IMAGE = "holdfast-test-systemd";
+const PAUSE_IMAGE = "holdfast-test-pause";
 const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 
 /**
@@ -22,7 +23,8 @@ const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 export function podmanSettings(folder: string): string {
   const path = join(folder, "containers.conf");
   const limits = '[containers]\ndefault_ulimits = ["nofile=16384:16384", "nproc=16384:16384"]\n';
-  const tried = ["", limits, `${limits}[engine]\nruntime = "runc"\n`].map((text) => {
+  const engine = `[engine]\ninfra_image = "localhost/${PAUSE_IMAGE}"\n`;
+  const tried = [engine, limits + engine, `${limits}${engine}runtime = "runc"\n`].map((text) => {
     writeFileSync(path, text);
     const args = ["run", "--rm", BASE_IMAGE, "true"];
     const { status, stderr, error } = spawnSync("podman", args, {
@@ -106,6 +108,14 @@ RUN mkdir -p /var/log/nginx /var/lib/nginx
 CMD ["nginx", "-g", "daemon off; error_log stderr;"]
 `;
   build(NGINX_IMAGE, at, text);
+}
+
+/** The process that holds the network of a pod. Podman's own one is a package of its own. */
+export function pauseImage(folder: string): void {
+  if (isThere(PAUSE_IMAGE)) return;
+  const at = join(folder, "pause");
+  mkdirSync(at);
+  build(PAUSE_IMAGE, at, `FROM ${BASE_IMAGE}\nCMD ["tini", "--", "sleep", "infinity"]\n`);
 }
 
 /** systemd for the system and for its users. */
