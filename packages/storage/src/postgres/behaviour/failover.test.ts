@@ -54,7 +54,7 @@ describe("with a standby that has all that was acknowledged", () => {
     server.address.pointAt(server.standby.url);
     const standby = { ...AWAY, message: expect.stringContaining("standby") };
     await expect(storage.commit([signalling(1)], 1)).rejects.toMatchObject(standby);
-    // What a standby has may be out of date, so nothing is decided by it.
+    // The rows of a standby may be out of date, so nothing is decided by them.
     await expect(storage.load("ses-1")).rejects.toMatchObject(standby);
     await expect(openPostgresStorage({ url: server.url })).rejects.toMatchObject(standby);
     const reader = await openPostgresReader({ url: server.url });
@@ -96,8 +96,8 @@ describe("with a standby that has all that was acknowledged", () => {
     expect(await persist(storage, signalling(1))).toMatchObject([{ status: "stored" }]);
   });
 
-  // Everybody was silent for as long as the outage took. Who comes back first must not take the others for
-  // dead.
+  // Everybody was silent for as long as the outage took. The first that comes back must not take the
+  // others for dead.
   test("an outage ends no claim of a process that is slower to come back", ofCampaign, async () => {
     const [mine, theirs] = [await openMovingAddress(server.url), await openMovingAddress(server.url)];
     addresses.push(mine, theirs);

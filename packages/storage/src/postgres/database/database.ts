@@ -15,7 +15,7 @@
 //   postgres-database-6. A new connection that leads to a standby is refused, because what a standby has may
 //       be out of date. A failed statement takes its connection along, so a server that takes no writes any
 //       more is left as well. The next connection may lead to the primary.
-//   postgres-database-7. Each connection knows since when this process reaches the server again (`BACK_AT`).
+//   - Each connection knows since when this process reaches the server again (`BACK_AT`).
 
 import { toError } from "@holdfast/core";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -73,7 +73,7 @@ const SETTINGS = [
 
 /**
  * SQL for the server's time when the process reached it again after an outage; `-infinity` before the first
- * one (postgres-database-7).
+ * one.
  */
 export const BACK_AT = "current_setting('holdfast.back_at')::timestamptz";
 
@@ -165,7 +165,7 @@ export class Database {
     this.#backAt = server.back_at;
   }
 
-  /** postgres-database-7. */
+  /** Notes an outage, after which the server is reached again. */
   async #noting<T>(asked: Promise<T>): Promise<T> {
     try {
       return await asked;

@@ -75,7 +75,7 @@ export interface ClaimWrite {
   readonly leaseMs: number;
   /** The instance that holds the claim, if it has no expiry. */
   readonly instance: string;
-  /** Of the row with the new claim. */
+  /** The version of the row with the new claim. */
   readonly version: number;
 }
 

@@ -40,7 +40,7 @@ export class ReplicatedServer {
     this.#standby = standby;
   }
 
-  /** Of the address. */
+  /** The address, which stays the same. */
   get url(): string {
     return this.address.url;
   }

@@ -14,8 +14,7 @@
 //   - A row that was read and found missing is not locked. Writing it conflicts with the row of another
 //     process, and the conflict is an error of the statement as a whole.
 //   write-statement-3. A row is touched by one part only; what the parts do does not depend on their order.
-//   - Its text depends only on which parts it has, and on the form of each. It is thus prepared once for each
-//     combination that occurs.
+//   - Its text depends only on its parts and their forms. It is thus prepared once for each combination.
 //   write-statement-5. A group whose parts have one row each, such as a step of one session, is written with
 //       plain values. Other groups are written with arrays (`statement-parts.ts`).
 //
