@@ -89,6 +89,15 @@ test("a second Ctrl-C hands the step over at once, and its attempt does not coun
   finish();
   expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "done\n" });
   expect(begun()).toEqual(["first 1", "first 2", "second 1"]);
+  // Each beginning is one attempt, wherever it is shown.
+  const { tasks } = await project.json<{ tasks: readonly { attempts: number }[] }>("show", "s", "--json");
+  expect(tasks.map(({ attempts }) => attempts)).toEqual([2, 1]);
+  const { stdout: log } = await project.run("logs", "s");
+  expect(log).toMatch(/first #0 +attempt 2 begins/);
+  expect(log).not.toContain("was lost");
+  const { stdout: trace } = await project.run("trace", "s", "--json");
+  expect([...trace.matchAll(/"attempt":(\d+)/g)].map(([, attempt]) => attempt)).toEqual(["1", "2", "1"]);
+  expect(trace).not.toContain('"lost"');
 });
 
 test(

@@ -1,7 +1,13 @@
 // `@holdfast/proto/view`: what sessions mean to people, as pure functions over plain JSON that a command and
 // a page share.
 
-export type { JournalEvent, PlainError, PlainRecord, RecordType } from "./journal-event.ts";
+export {
+  endsAttempt,
+  type JournalEvent,
+  type PlainError,
+  type PlainRecord,
+  type RecordType,
+} from "./journal-event.ts";
 export {
   TimelineBuilder,
   type TimelineChildRef,

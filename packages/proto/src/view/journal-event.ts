@@ -93,6 +93,7 @@ export interface PlainRecord {
   readonly retryAt: number;
   readonly paused?: true;
   readonly handedOver?: "running" | "waiting";
+  readonly begins?: true;
   readonly role: string;
   readonly targets: readonly number[];
   readonly task: number;
@@ -144,6 +145,8 @@ export interface JournalEvent {
   readonly paused?: true;
   /** An orderly stop of its process ended the attempt, while it ran or before it began. */
   readonly handedOver?: "running" | "waiting";
+  /** The attempt was not lost: it was handed over, and begins now. */
+  readonly begins?: true;
   readonly fireAt?: number;
   readonly deadlineAt?: number;
   readonly turn?: number;
@@ -163,4 +166,12 @@ export interface NamedTask {
   readonly task: number;
   readonly taskId: string;
   readonly kind?: string;
+}
+
+/**
+ * Whether an attempt has ended and another one follows. An attempt that is handed over before it begins, and
+ * begins elsewhere, is the same one.
+ */
+export function endsAttempt({ type, handedOver, begins }: JournalEvent): boolean {
+  return type === "attempt_lost" ? begins !== true : type === "attempt_failed" && handedOver !== "waiting";
 }

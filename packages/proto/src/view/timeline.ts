@@ -11,12 +11,18 @@
 
 import { addUsage, NO_COST, type Cost } from "./cost.ts";
 import { subjectOfTool } from "./journal/call.ts";
-import type { JournalEvent, PlainError, PlainUsage, RecordType } from "./journal-event.ts";
+import {
+  endsAttempt,
+  type JournalEvent,
+  type PlainError,
+  type PlainUsage,
+  type RecordType,
+} from "./journal-event.ts";
 import { AGENT_REPORT } from "./wait.ts";
 
 interface TimelineAttempt {
   readonly attempt: number;
-  readonly startedAt: number;
+  startedAt: number;
   endedAt?: number;
   outcome: "running" | "completed" | "failed" | "lost" | "withdrawn";
   error?: PlainError;
@@ -225,6 +231,10 @@ export class TimelineBuilder {
     const item = this.#open.get(taskNumber(event));
     const last = item?.attempts?.at(-1);
     if (item === undefined || last === undefined) return;
+    if (!endsAttempt(event)) {
+      last.startedAt = this.#at;
+      return;
+    }
     last.endedAt = this.#at;
     last.outcome = event.type === "attempt_lost" ? "lost" : "failed";
     if (event.error !== undefined) last.error = event.error;

@@ -95,7 +95,9 @@ const TASK_LINES = {
     return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;
   },
   attempt_lost: ({ event, paint, symbols, kind }) =>
-    `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(`attempt ${event.attempt} was lost with its process; again`)}`,
+    event.begins === true
+      ? paint.dim(`${symbols.begin} ${kind}  attempt ${event.attempt} begins`)
+      : `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(`attempt ${event.attempt} was lost with its process; again`)}`,
   withdraw: ({ event, look, paint, symbols }) =>
     event.withdrawn === undefined
       ? undefined

@@ -1,7 +1,7 @@
 // Everything there is to know of one session, read from its journal: for `show`.
 
 import { defined, isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
-import type { Cost } from "@holdfast/proto/view";
+import { endsAttempt, type Cost } from "@holdfast/proto/view";
 import type { Io } from "../frame/command.ts";
 import { callbackJson, kinJson, readBelow, ReceivedCallbacks, walk, type KinNode } from "./session-tree.ts";
 import { continuesWith, describeWaits, type DescribedWait } from "./describe-session.ts";
@@ -207,11 +207,7 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
   }
   const task = taskId === undefined ? undefined : tasks.get(taskId);
   if (task === undefined || attempt === undefined) return;
-  // An attempt that failed or was lost is followed by another.
-  task.attempts = Math.max(
-    task.attempts,
-    type === "attempt_failed" || type === "attempt_lost" ? attempt + 1 : attempt,
-  );
+  task.attempts = Math.max(task.attempts, endsAttempt(event) ? attempt + 1 : attempt);
   if (type === "outcome_kept") {
     task.status = "kept";
     if (event["outcome"] === "task_failed") task.error = event["kept"] as RecordedError;

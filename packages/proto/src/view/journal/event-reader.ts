@@ -147,7 +147,11 @@ const FIELDS: Readonly<Record<RecordType, (reading: Reading) => Fields>> = {
     ...given(record, "usage"),
     error: payload as PlainError,
   }),
-  attempt_lost: ({ record, earlier }) => ({ ...earlier.task(record.task), attempt: record.attempt }),
+  attempt_lost: ({ record, earlier }) => ({
+    ...earlier.task(record.task),
+    attempt: record.attempt,
+    ...given(record, "begins"),
+  }),
   outcome_kept: ({ record, payload, earlier }) => ({
     ...earlier.task(record.task),
     attempt: record.attempt,

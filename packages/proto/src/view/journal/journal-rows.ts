@@ -63,7 +63,8 @@ export function commonRows(a: readonly JournalRow[], b: readonly JournalRow[]): 
 }
 
 function aboutText(event: JournalEvent, sessionId: string): string {
-  const { kind, task, attempt, name, prompt, error, role, turn, names, reason, message, output } = event;
+  const { kind, task, attempt, begins, name, prompt, error, role, turn, names, reason, message, output } =
+    event;
   const named = task === undefined ? (kind ?? "") : `${kind ?? ""} #${task}`;
   switch (event.type) {
     case "schedule_task":
@@ -73,7 +74,8 @@ function aboutText(event: JournalEvent, sessionId: string): string {
     case "task_failed":
     case "attempt_failed":
     case "attempt_lost": {
-      const tried = attempt === undefined ? named : `${named}, attempt ${attempt}`;
+      const tried =
+        attempt === undefined ? named : `${named}, attempt ${attempt}${begins === true ? " begins" : ""}`;
       return error === undefined ? tried : `${tried}: ${error.message}`;
     }
     case "wait_signal":
