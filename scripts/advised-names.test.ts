@@ -44,7 +44,19 @@ const OTHER_VARIABLES = [
 ];
 
 /** Names of other systems, and one of a person's own (`gpu`). */
-const OTHER_NAMES = ["createPi", "gRPC", "gpu", "macOS", "setImmediate", "toJSON"];
+const OTHER_NAMES = [
+  "createPi",
+  "current_setting",
+  "default_transaction_read_only",
+  "gRPC",
+  "gpu",
+  "macOS",
+  "pg_is_in_recovery",
+  "server_version",
+  "server_version_num",
+  "setImmediate",
+  "toJSON",
+];
 
 /** The program of an executor, which is the author's, takes it. */
 const OPTION_OF_EXECUTORS = "schema";
