@@ -1,8 +1,10 @@
-// `enable` and `disable` of `holdfast local` and `holdfast runner`, over a systemctl of the test.
+// `enable` and `disable` of `holdfast local` and `holdfast runner`, over a systemctl and a launchctl of the
+// test. These start what the file of a service says (`user-services.ts`).
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { expectError } from "../testing/expect-error.ts";
 import { Project, type Finished } from "../testing/holdfast-process.ts";
@@ -13,22 +15,35 @@ let project: Project;
 let env: Record<string, string>;
 beforeEach(() => {
   project = new Project();
-  writeFileSync(project.path("agents.ts"), "export default [];\n");
+  writeFileSync(project.path("agents.ts"), "export default async function hello() {\n  return 1;\n}\n");
   mkdirSync(project.path("bin"));
   env = {
     PATH: `${project.path("bin")}:${process.env["PATH"]}`,
     XDG_CONFIG_HOME: project.path("config 100%"),
     ANTHROPIC_API_KEY: CANARY,
   };
-  systemctl("exit 0");
+  managed("systemctl");
 });
-afterEach(() => project.dispose());
+afterEach(async () => {
+  await project.finish(["local", "stop"], { env });
+  await project.dispose();
+});
 
-function systemctl(code: string): void {
-  const program = project.path("bin/systemctl");
-  writeFileSync(program, `#!/bin/sh\necho "$@" >> ${project.path("calls")}\n${code}\n`);
-  chmodSync(program, 0o755);
+const SERVICES = fileURLToPath(new URL("../testing/user-services.ts", import.meta.url));
+
+/** A program that manages services for real. */
+function managed(program: "systemctl" | "launchctl"): void {
+  const command = `"${process.execPath}" --no-warnings "${SERVICES}" "${project.folder}" ${program} "$@"`;
+  writeFileSync(project.path(`bin/${program}`), `#!/bin/sh\nexec ${command}\n`, { mode: 0o755 });
 }
+
+/** A systemctl that does no more than these lines of a shell. */
+function systemctl(lines: string): void {
+  const call = `echo systemctl "$@" >> ${project.path("calls")}`;
+  writeFileSync(project.path("bin/systemctl"), `#!/bin/sh\n${call}\n${lines}\n`, { mode: 0o755 });
+}
+
+const LOCAL = ["local", "enable", "--agents", "agents.ts", "--port", "0"];
 
 const unit = (): string => project.path("config 100%/systemd/user/holdfast-local.service");
 const calls = (): readonly string[] => readFileSync(project.path("calls"), "utf8").trim().split("\n");
@@ -37,22 +52,26 @@ const calls = (): readonly string[] => readFileSync(project.path("calls"), "utf8
 test.skipIf(process.platform !== "linux")(
   "a service has the options of the start and no key, which is named before",
   async () => {
-    const { code, stderr } = await project.finish(
-      ["local", "enable", "--agents", "agents.ts", "--grace", "5s"],
-      { env },
-    );
+    const { code, stderr } = await project.finish([...LOCAL, "--grace", "5s"], { env });
     expect(code, stderr).toBe(0);
+    // As after `local start`, the next command finds a stack that works.
+    expect(stderr).toMatch(/url +http:\/\/127\.0\.0\.1:\d+/);
+    expect((await project.finish(["local", "status"], { env })).code).toBe(0);
     const named = stderr.indexOf("ANTHROPIC_API_KEY is only a variable of this terminal");
     expect(named).toBeGreaterThanOrEqual(0);
     expect(stderr.indexOf("runs as a service")).toBeGreaterThan(named);
     const text = readFileSync(unit(), "utf8");
     expect(text).toMatch(
-      /^ExecStart=.*"local" "start" "--foreground" "--agents" "agents\.ts" "--grace" "5s"$/m,
+      /^ExecStart=.*"local" "start" "--foreground" "--agents" "agents\.ts" "--port" "0" "--grace" "5s"$/m,
     );
     expect(text).toMatch(/^TimeoutStopSec=20$/m);
     expect(text).toContain(`"XDG_CONFIG_HOME=${project.path("config 100%%")}"`);
     expect(text + stderr).not.toContain(CANARY);
-    expect(calls().map((line) => line.split(" ")[1])).toEqual(["daemon-reload", "enable", "restart", "show"]);
+    expect(
+      calls()
+        .slice(0, 3)
+        .map((line) => line.split(" ")[2]),
+    ).toEqual(["daemon-reload", "enable", "restart"]);
     const verified = spawnSync("systemd-analyze", ["--user", "verify", unit()], { encoding: "utf8" });
     if (verified.error === undefined) expect(verified.stderr).not.toContain("holdfast-local.service:");
 
@@ -60,9 +79,9 @@ test.skipIf(process.platform !== "linux")(
     expect(existsSync(unit())).toBe(false);
     // The unit of a service that has failed stays listed, with its file or without.
     expect(calls().slice(-3)).toEqual([
-      "--user disable --now holdfast-local.service",
-      "--user daemon-reload",
-      "--user reset-failed holdfast-local.service",
+      "systemctl --user disable --now holdfast-local.service",
+      "systemctl --user daemon-reload",
+      "systemctl --user reset-failed holdfast-local.service",
     ]);
     expect((await project.finish(["local", "disable"], { env })).stderr).toContain(
       "the local stack is no service",
@@ -75,16 +94,15 @@ test.skipIf(process.platform !== "linux")(
   "a service that the system does not take leaves no file",
   async () => {
     systemctl('echo "Failed to connect to bus" >&2; exit 1');
-    const refused = await project.finish(["local", "enable", "--agents", "agents.ts"], { env });
+    const refused = await project.finish(LOCAL, { env });
     expectError(refused, 7, "E_UNAVAILABLE", ["systemctl --user daemon-reload", "Failed to connect to bus"]);
     expect(existsSync(unit())).toBe(false);
     const missing = await project.finish(["local", "enable", "--agents", "none.ts"], { env });
     expect(missing.code).not.toBe(0);
     expect(calls()).toHaveLength(1);
     // A second one that is refused leaves the first one.
-    systemctl("exit 0");
-    const enable = (grace: string) =>
-      project.finish(["local", "enable", "--agents", "agents.ts", "--grace", grace], { env });
+    managed("systemctl");
+    const enable = (grace: string) => project.finish([...LOCAL, "--grace", grace], { env });
     expect((await enable("5s")).code).toBe(0);
     systemctl('echo "Failed to connect to bus" >&2; exit 1');
     expect((await enable("9s")).code).toBe(7);
@@ -98,7 +116,7 @@ test.skipIf(process.platform !== "linux")(
   async () => {
     const failed = "ActiveState=activating\\nResult=exit-code\\nExecMainStatus=3";
     systemctl(`[ "$2" = show ] && printf '${failed}\\n'; exit 0`);
-    const enable = () => project.finish(["local", "enable", "--agents", "agents.ts"], { env });
+    const enable = () => project.finish(LOCAL, { env });
     const ended = await enable();
     expectError(ended, 7, "E_UNAVAILABLE", [
       "the local stack was started as a service, and ended at once",
@@ -107,7 +125,7 @@ test.skipIf(process.platform !== "linux")(
     ]);
     expect(ended.stderr).not.toContain("runs as a service");
     expect(existsSync(unit())).toBe(true);
-    systemctl(`[ "$2" = show ] && echo ActiveState=active; exit 0`);
+    managed("systemctl");
     expect((await enable()).code).toBe(0);
   },
 );
@@ -157,7 +175,7 @@ test.skipIf(process.platform !== "linux")(
     );
     expect((await project.finish(["runner", "disable", "--name", "box-1"], { env })).code).toBe(0);
     expect(existsSync(runnerUnit)).toBe(false);
-    expect(calls()).toContain("--user disable --now holdfast-runner-box-1.service");
+    expect(calls()).toContain("systemctl --user disable --now holdfast-runner-box-1.service");
   },
 );
 
@@ -240,10 +258,7 @@ function readPlist(file: string): Record<"values" | "types", Record<string, unkn
 
 /** The command on a machine that says it is a Mac. */
 function onMac(...words: readonly string[]): Promise<Finished> {
-  for (const name of ["systemctl", "launchctl"]) {
-    const program = project.path(`bin/${name}`);
-    writeFileSync(program, `#!/bin/sh\necho ${name} "$@" >> ${project.path("calls")}\n`, { mode: 0o755 });
-  }
+  managed("launchctl");
   project.write("mac.mjs", `Object.defineProperty(process, "platform", { value: "darwin" });`);
   const more = {
     HOME: project.path("home <&>"),
@@ -258,7 +273,7 @@ const MODEL = `a "model" <&> 'of' a test`;
 const withPython = test.skipIf(spawnSync("python3", ["--version"]).status !== 0);
 
 withPython("the agent of launchd is a property list of the keys that Apple documents", async () => {
-  const enabled = await onMac("local", "enable", "--agents", "agents.ts", "--grace", "5s");
+  const enabled = await onMac(...LOCAL, "--grace", "5s");
   expect(enabled.code, enabled.stderr).toBe(0);
   const file = project.path("home <&>/Library/LaunchAgents/dev.holdfast.local.plist");
   const { values, types } = readPlist(file);
@@ -271,16 +286,15 @@ withPython("the agent of launchd is a property list of the keys that Apple docum
     EnvironmentVariables: { HOLDFAST_MODEL: MODEL },
   });
   expect(values["ProgramArguments"]).toEqual(
-    expect.arrayContaining(["local", "start", "--foreground", "--agents", "agents.ts", "--grace", "5s"]),
+    expect.arrayContaining(["local", "start", "--foreground", "--agents", "agents.ts", "--port", "0"]),
   );
   expect(JSON.stringify(values) + enabled.stderr).not.toContain(CANARY);
 
   expect((await onMac("local", "disable")).code).toBe(0);
   expect(existsSync(file)).toBe(false);
   const domain = `gui/${process.getuid!()}`;
-  expect(calls()).toEqual([
+  expect(calls().filter((line) => !line.startsWith("launchctl print "))).toEqual([
     `launchctl bootstrap ${domain} ${file}`,
-    `launchctl print ${domain}/dev.holdfast.local`,
     `launchctl bootout ${domain}/dev.holdfast.local`,
   ]);
 });
@@ -308,4 +322,5 @@ withPython("a runner's agent of launchd has a file for its lines, each with its 
   expect(existsSync(dirname(log))).toBe(true); // launchd makes only the file.
   expect(values["ProgramArguments"]).toContain("--log-times");
   expect(enabled.stderr).toContain(`what it says is in ${log}`);
+  expect((await onMac("runner", "disable", "--name", "box-1")).code).toBe(0);
 });

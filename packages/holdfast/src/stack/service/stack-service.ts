@@ -1,10 +1,12 @@
 // `holdfast local enable` and `disable`: the local stack as a service of this user.
 //
 //   - The options are checked as `local start` checks them, before anything is written.
+//   - As `local start`, `enable` returns when the stack is ready.
 
 import { ConflictError } from "@holdfast/core";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { findRunningStack } from "@holdfast/place/local-stack";
+import { findRunningStack, stackPaths, type StackState } from "@holdfast/place/local-stack";
+import { reportStack } from "../stack-text.ts";
 import { planOf, startWords } from "../start-stack.ts";
 import { disableService, enableService, isService, whenStopped, type ServiceName } from "./user-service.ts";
 
@@ -24,7 +26,17 @@ export async function enableStack(args: Arguments, io: Io): Promise<number> {
     });
   const words = ["local", "start", "--foreground", ...startWords(args)];
   // A restart would fail again: wrong words, settings, files, or another stack that runs.
-  return enableService({ ...STACK, words, graceMs, finalExits: "2 3 4 6 11 12" }, io);
+  const finalExits = "2 3 4 6 11 12";
+  const former = findRunningStack(io)?.supervisor.pid; // A service that ends and starts again.
+  const runs = (): StackState | undefined => {
+    const state = findRunningStack(io);
+    return state?.status === "running" && state.supervisor.pid !== former ? state : undefined;
+  };
+  const isReady = () => runs() !== undefined;
+  const exitCode = await enableService({ ...STACK, words, graceMs, finalExits, isReady }, io);
+  const state = runs();
+  if (state !== undefined && !io.isJson) reportStack(state, stackPaths(io), io);
+  return exitCode;
 }
 
 /** @returns the exit code. */

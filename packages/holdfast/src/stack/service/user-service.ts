@@ -3,7 +3,8 @@
 //
 //   - A service has no variables of a terminal. Keys that are nowhere else are named before it is started.
 //   - A service that the system does not take leaves no file, and one that was there before as it was.
-//   - A service that ends at once is no success. It stays written, because the system starts it again.
+//   - A service that ends at once, or is not ready in time, is no success. It stays written, because the system
+//     starts it again.
 //   - launchd keeps no lines of a service, so its agent names a file for them. The journal of systemd has them.
 //   - systemd starts a service that ended in order only at the next login: by `holdfast local stop`, or by
 //     `holdfast runners drain`. For launchd only a drained runner has ended in order.
@@ -15,15 +16,18 @@ import { HoldfastError } from "@holdfast/core";
 import { keyVariables, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { tryProgram } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { quoted } from "@holdfast/terminal/frame/plain-text";
+import { duration, quoted } from "@holdfast/terminal/frame/plain-text";
 import { openSecretPlaces } from "@holdfast/terminal/secrets/supplied-secrets";
 
 const CALL_MS = 30_000;
 /** A call that waits for the end of a service. The system ends it by force after its grace. */
 const STOP_CALL_MS = 60 * 60_000;
 const STOPPING: ReadonlySet<string> = new Set(["restart", "--now", "bootout"]);
-/** From the start of a service to the look at it. A service that has failed starts again after more than this. */
+/** From the start of a service to a look at it. A service that has failed starts again after more than this. */
 const LOOK_MS = 3_000;
+/** A service that can say when it is ready is asked so often, and for so long. */
+const READY_LOOK_MS = 100;
+const READY_MS = 60_000;
 /** Beyond the grace a service ends everything of its own by force. */
 const STOP_AFTER_GRACE_S = 15;
 /** Places and settings, and no key: they stand in a file that is readable. */
@@ -57,6 +61,8 @@ export interface Service extends ServiceName {
   readonly finalExits: string;
   /** Variables of this terminal that it has, beside the usual ones. */
   readonly variables?: readonly string[];
+  /** Whether the process that was started now is ready. Without it a service is ready when it runs. */
+  readonly isReady?: () => boolean;
 }
 
 interface Unit {
@@ -112,22 +118,47 @@ export async function enableService(service: Service, io: Io): Promise<number> {
     }
     throw error;
   }
-  await requireAlive(service, io);
+  await requireReady(service, io);
   io.result({ status: "enabled", file: path }, "");
   io.note(`${io.notes.symbols.done} ${service.is} runs as a service: ${path}`);
   io.note(note);
   return 0;
 }
 
-/** @throws HoldfastError `unavailable` for a service that has ended since it was started. */
-async function requireAlive(service: Service, io: Io): Promise<void> {
-  const { path, state, ended, log } = unitOf(service, io);
+/** @throws HoldfastError `unavailable` for a service that has ended since it was started, or is not ready in time. */
+async function requireReady(service: Service, io: Io): Promise<void> {
+  const { isReady } = service;
+  const began = performance.now();
+  do {
+    if (await becomesReady(isReady)) return;
+    const got = await endOf(service, io);
+    if (got !== undefined) throw isNotUp(service, io, { how: "ended at once", got });
+    if (isReady === undefined) return;
+  } while (performance.now() < began + READY_MS);
+  const got = `not ready after ${duration(READY_MS)}`;
+  throw isNotUp(service, io, { how: "is not ready", got });
+}
+
+/** Waits until the next look at a service. @returns at once when it is ready. */
+async function becomesReady(isReady: Service["isReady"]): Promise<boolean> {
+  for (const deadline = performance.now() + LOOK_MS; performance.now() < deadline;) {
+    if (isReady?.() === true) return true;
+    await delay(isReady === undefined ? LOOK_MS : READY_LOOK_MS);
+  }
+  return false;
+}
+
+/** How the system says that a service has ended; `undefined` while it runs, or when that is unknown. */
+async function endOf(service: Service, io: Io): Promise<string | undefined> {
+  const { state, ended } = unitOf(service, io);
   const [program = "", ...args] = state;
-  await delay(LOOK_MS);
-  const end = await call(program, args, io);
-  const got = end.status === "done" ? ended.exec(end.output)?.[0].trim() : undefined;
-  if (got === undefined) return;
-  throw new HoldfastError("unavailable", `${service.is} was started as a service, and ended at once`, {
+  const said = await call(program, args, io);
+  return said.status === "done" ? ended.exec(said.output)?.[0].trim() : undefined;
+}
+
+function isNotUp(service: Service, io: Io, { how, got }: { how: string; got: string }): HoldfastError {
+  const { path, log } = unitOf(service, io);
+  return new HoldfastError("unavailable", `${service.is} was started as a service, and ${how}`, {
     at: path,
     got,
     expected: "a service that runs",
