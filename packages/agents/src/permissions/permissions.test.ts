@@ -218,6 +218,41 @@ describe("X9: under any rules", () => {
     );
   });
 
+  test("a restriction of another file tool never permits what the rules of a tool forbid", () => {
+    const STRICTNESS = { allow: 0, ask: 1, deny: 2 };
+    const fileTools = ["read_file", "search", "edit_file", "write_file"];
+    const fileRuleOf = fc.record({
+      decision: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
+      tool: fc.constantFrom(...fileTools, "*"),
+      pattern: fc.constantFrom(null, "*", "a", "a/**", "**/b", "*.env"),
+    });
+    const fileTool = (name: string) => ({
+      isReading: name === "read_file" || name === "search",
+      subjectKind: "path" as const,
+      offered: { name },
+    });
+    const fileToolOf = fc.constantFrom(...fileTools).map(fileTool);
+    const denied = { decision: "deny", tool: "edit_file", pattern: null } as const;
+    const asked = { decision: "ask", tool: "read_file", pattern: "a/**" } as const;
+    const edits = fileTool("edit_file");
+    fc.assert(
+      fc.property(
+        fc.array(fileRuleOf, { maxLength: 4 }),
+        fileRuleOf,
+        fileToolOf,
+        fc.constantFrom(null, "a", "a/b", "a/c", "x.env"),
+        (rules, added, given, subject) => {
+          if (added.decision === "allow" || names(added.tool, given.offered.name)) return;
+          const strictness = (all: readonly PermissionRule[]) =>
+            STRICTNESS[decide(all, given, subject).decision];
+          expect(strictness([...rules, added])).toBeGreaterThanOrEqual(strictness(rules));
+        },
+      ),
+      // Such rules meet in few of the runs.
+      { numRuns: isCampaign ? 20_000 : 500, examples: [[[denied], asked, edits, "a/c"]] },
+    );
+  });
+
   test("no answer of a person permits what the agent denies", () => {
     holds(
       fc.property(

@@ -24,7 +24,7 @@
 //       read.
 //   - A `deny` or an `ask` for a path holds for every file tool that does the same. A rule for `read_file` is
 //     one for the tools that list, search, compare and edit, too. A rule for a tool that writes is one for
-//     the other.
+//     the other. Such a rule of another tool can only forbid what the rules of the tool itself permit.
 //   permissions-11. Such a rule also holds for the redirections of a line for a shell and for the files that
 //       known commands name. Where a line does not show the path, it asks, unless the sandbox keeps the path
 //       from commands (`maskOf`). An agent with such a `deny` runs commands freely only in such a sandbox
@@ -283,10 +283,13 @@ function strictestOf(decisions: readonly Decision[]): Decision | undefined {
 }
 
 function decideOne(rules: readonly PermissionRule[], tool: PermissionTool, subject: string | null): Decision {
-  return decideAmong(
-    rules.filter((rule) => matches(rule, tool, subject)),
-    tool,
-  );
+  const matching = rules.filter((rule) => matches(rule, tool, subject));
+  const isOwn = (rule: PermissionRule): boolean => matchesName(rule.tool, tool.offered.name);
+  const own = decideAmong(matching.filter(isOwn), tool);
+  const ofOthers = matching
+    .filter((rule) => !isOwn(rule))
+    .map((rule): Decision => ({ decision: rule.decision, rule }));
+  return strictestOf([...ofOthers, own]) ?? own;
 }
 
 function decideAmong(matching: readonly PermissionRule[], tool: PermissionTool): Decision {

@@ -104,6 +104,9 @@ const pathOf = (key: string): Example => [
 ];
 const noFolder = (key: string): Example => [{ [key]: { "*": "ask", "*/**": "allow" } }, "a"];
 
+// The rule for all tools asks before a read, and asking is less than the denial of edits.
+const OTHER: Example = [{ edit: "deny", "*": { a: "ask" } }, "a/a"];
+
 test.each(
   sampled([
     ["a command", "bash", ["shell"], commandPatterns, lines, [COMMAND, TWO]],
@@ -114,7 +117,7 @@ test.each(
       ["edit_file", "write_file"],
       pathPatterns,
       paths,
-      [pathOf("edit"), noFolder("edit")],
+      [pathOf("edit"), noFolder("edit"), OTHER],
     ],
   ] as const),
 )("E8: %s is permitted only where OpenCode permits it", (_what, key, tools, patterns, subjects, examples) => {
