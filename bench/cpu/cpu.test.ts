@@ -97,7 +97,7 @@ test(
     const tree = treeOrSkip(skip);
     const require = createRequire(join(tree, "packages", "agents", "src", "index.ts"));
     for (const name of ["@holdfast/core", "@holdfast/runtime"])
-      expect(realpathSync(require.resolve(name)).startsWith(tree + sep), name).toBe(true);
+      expect(realpathSync(require.resolve(name)).startsWith(realpathSync(tree) + sep), name).toBe(true);
   },
 );
 

@@ -1,6 +1,6 @@
 // A task of A2A whose coordinator and runner are killed in the middle: its client asks again and has one result.
 
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { TaskState, type Task } from "@a2a-js/sdk";
 import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from "@a2a-js/sdk/client";
@@ -10,11 +10,12 @@ import { readLedger, startCoordinator, startRunnerProcess } from "../testing/fle
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENT = `
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { defineAgent } from "holdfast";
 export default defineAgent({ name: "slow", run: async (ctx, { prompt }) => {
   await ctx.run("first", async (task) => appendFileSync("ledger", \`\${process.pid} \${task.sessionId} first\\n\`));
   return ctx.run("second", async () => {
+    writeFileSync("second-began", ""); // The first step is recorded then.
     while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
     return \`done: \${prompt}\`;
   });
@@ -63,7 +64,8 @@ test(
       metadata: undefined,
     };
     const { id } = (await client.sendMessage(request)) as Task;
-    await vi.waitFor(() => expect(readLedger(project)).toHaveLength(1), PATIENCE);
+    await vi.waitFor(() => expect(existsSync(project.path("second-began"))).toBe(true), PATIENCE);
+    expect(readLedger(project)).toHaveLength(1);
 
     runner.kill("SIGKILL");
     first.process.kill("SIGKILL");
