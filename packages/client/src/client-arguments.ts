@@ -69,7 +69,11 @@ const OPTIONS = {
   signal: { dedupKey: text },
   answer: { question: text },
   cancel: { hard: flag, graceMs: whole(0, "milliseconds"), reason: text },
-  events: { afterSeq: whole(-1, "the position of the last event that was read"), signal: abortSignal },
+  events: {
+    afterSeq: whole(-1, "the position of the last event that was read"),
+    drafts: flag,
+    signal: abortSignal,
+  },
 } satisfies Record<string, OptionRules>;
 
 type Call = keyof typeof OPTIONS;

@@ -26,6 +26,7 @@ import {
   type Budget,
   type GivenEnvironment,
   type JournalRecord,
+  positionId,
   type QuotaWait,
   type RecordedError,
 } from "@holdfast/core";
@@ -106,10 +107,15 @@ export interface RemoteStatus {
   readonly questions: readonly { readonly name: string; readonly prompt: string }[];
 }
 
-/** An event of a session: a record of its journal, or its status when that has changed. */
+/**
+ * An event of a session: a record of its journal, or its status when that has changed. A draft is a text that a
+ * model is writing in a task: the whole text so far, or its end where it is long. Drafts are not recorded, and
+ * some are left out.
+ */
 export type RemoteEvent =
   | { readonly type: "record"; readonly seq: number; readonly record: JournalRecord }
-  | { readonly type: "status"; readonly status: RemoteStatus };
+  | { readonly type: "status"; readonly status: RemoteStatus }
+  | { readonly type: "draft"; readonly taskId: string; readonly text: string };
 
 /** A session that a coordinator holds. */
 export interface RemoteSession<Output = unknown> {
@@ -131,9 +137,6 @@ export interface RemoteSession<Output = unknown> {
    */
   answer(answer: unknown, options?: { readonly question?: string }): Promise<void>;
   /** Ask the session to end within `graceMs`, or with `hard` end it. */
-  /** Ask the session to end within `graceMs`, or with `hard` end it. */
-  /** Ask the session to end within `graceMs`, or with `hard` end it. */
-  /** Ask the session to end within `graceMs`, or with `hard` end it. */
   cancel(options?: {
     readonly hard?: boolean;
     readonly graceMs?: number;
@@ -141,9 +144,13 @@ export interface RemoteSession<Output = unknown> {
   }): Promise<RemoteStatus>;
   /** Replace its title. An empty text makes the title of the input again. */
   setTitle(title: string): Promise<RemoteStatus>;
-  /** Everything behind a position (from the beginning by default), then what is added, until it has ended. */
+  /**
+   * Everything behind a position (from the beginning by default), then what is added, until it has ended. Drafts
+   * are among it only with `drafts`.
+   */
   events(options?: {
     readonly afterSeq?: number;
+    readonly drafts?: boolean;
     readonly signal?: AbortSignal;
   }): AsyncGenerator<RemoteEvent>;
 }
@@ -258,8 +265,8 @@ function sessionOver<Output>(calls: CoordinatorCalls, sessionId: string): Remote
     },
     events(options = {}) {
       checkOptions("events", options);
-      const { afterSeq = -1, signal } = options;
-      return watch(calls, { sessionId, afterSeq, signal });
+      const { afterSeq = -1, drafts = false, signal } = options;
+      return watch(calls, { sessionId, afterSeq, drafts, signal });
     },
   };
 }
@@ -322,12 +329,13 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
 interface Watching {
   readonly sessionId: string;
   readonly afterSeq: number;
+  readonly drafts: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
 async function* watch(
   calls: CoordinatorCalls,
-  { sessionId, afterSeq, signal }: Watching,
+  { sessionId, afterSeq, drafts, signal }: Watching,
 ): AsyncGenerator<RemoteEvent> {
   let seen = afterSeq;
   const retry = calls.retry(signal);
@@ -337,12 +345,16 @@ async function* watch(
     const over = new AbortController();
     try {
       const stream = calls.service.watch(
-        { sessionId, afterSeq: BigInt(seen) },
+        { sessionId, afterSeq: BigInt(seen), drafts },
         { timeoutMs: 0, signal: AbortSignal.any([retry.signal, over.signal]) },
       );
       for await (const { event } of stream) {
         retry.reset();
         if (event.case === "session") yield { type: "status", status: statusOf(event.value) };
+        if (event.case === "draft") {
+          const { task, text } = event.value;
+          yield { type: "draft", taskId: positionId(sessionId, Number(task)), text };
+        }
         if (event.case !== "record") continue;
         const record = JSON.parse(decoder.decode(event.value)) as JournalRecord;
         seen = record.seq;

@@ -37,6 +37,7 @@ import { TYPED_AHEAD } from "@holdfast/terminal/frame/screen/typed-ahead";
 import { askedLines, openQuestions } from "@holdfast/terminal/view/describe-session";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
 import { liveView, type AskedQuestions, type LiveView } from "@holdfast/terminal/view/work/live-view";
+import type { DraftPiece } from "@holdfast/terminal/view/work/shown-text";
 import {
   howToAnswer,
   questionOf,
@@ -79,12 +80,12 @@ interface HeldLine {
   readonly question?: Question | undefined;
 }
 
-export class ChatTalk implements DriveChat, LiveView {
+export class ChatTalk implements DriveChat {
   readonly #io: Io;
   readonly #sessionId: string;
   readonly #commands: LineCommands;
   readonly #terminal: ChatTerminal;
-  readonly #shown: Pick<LiveView, "event" | "trace">;
+  readonly #shown: Pick<LiveView, "event" | "trace" | "draft">;
   readonly #left = Promise.withResolvers<Awaited<DriveChat["left"]>>();
   readonly #first = Promise.withResolvers<string | undefined>();
   #target = Promise.withResolvers<SignalTarget>();
@@ -115,10 +116,6 @@ export class ChatTalk implements DriveChat, LiveView {
     this.#shown = io.isJson
       ? liveView({ io, sessionId, agent: undefined, questions: undefined, isDurable: true, isVerbose: false })
       : new ChatView(io, this.#terminal, sessionId);
-  }
-
-  get view(): LiveView {
-    return this;
   }
 
   get command(): string {
@@ -185,6 +182,10 @@ export class ChatTalk implements DriveChat, LiveView {
 
   trace(event: TraceEvent): void {
     this.#shown.trace(event);
+  }
+
+  draft(piece: DraftPiece): void {
+    this.#shown.draft(piece);
   }
 
   attach(target: SignalTarget): Promise<void> {

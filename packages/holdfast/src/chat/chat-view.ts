@@ -14,7 +14,7 @@ import { OpenCalls } from "@holdfast/terminal/view/work/shown-path";
 import { eventLine, isFailedHook, isMessageReceipt } from "@holdfast/terminal/view/event-line";
 import type { JournalEvent } from "@holdfast/terminal/view/journal-events";
 import { EVENTS_WITH_LINES } from "@holdfast/terminal/view/work/past-work";
-import { ShownText } from "@holdfast/terminal/view/work/shown-text";
+import { type DraftPiece, ShownDraft, ShownText } from "@holdfast/terminal/view/work/shown-text";
 import { WorkStatus } from "@holdfast/terminal/view/work/work-status";
 import type { ChatTerminal } from "./chat-terminal.ts";
 
@@ -28,6 +28,7 @@ export class ChatView {
   readonly #shownText = new ShownText();
   /** The attempt whose text is on the screen. */
   #streaming: string | undefined;
+  readonly #draft = new ShownDraft();
 
   constructor(io: Io, terminal: ChatTerminal, sessionId: string) {
     this.#io = io;
@@ -54,11 +55,20 @@ export class ChatView {
       this.#say(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
     if (event.type !== "task_delta" || event.delta.type !== "token" || !this.#streams) return;
     if (this.#status.endedSilent(event.taskId)) return;
-    const text = this.#shownText.token(event.delta.text);
+    this.#write(`${event.taskId} ${event.attempt}`, this.#shownText.token(event.delta.text));
+  }
+
+  draft(piece: DraftPiece): void {
+    if (!this.#streams || this.#status.endedSilent(piece.taskId)) return;
+    this.#status.writes(piece.taskId);
+    const shown = this.#shownText.token(piece.text);
+    this.#write(this.#draft.add(piece, shown), shown);
+  }
+
+  #write(stream: string, text: string): void {
     if (text === "") return;
-    const stream = `${event.taskId} ${event.attempt}`;
     if (this.#streaming !== undefined && this.#streaming !== stream)
-      this.#terminal.write(`\n${paint.dim("(again from the start)")}\n`);
+      this.#terminal.write(`\n${this.#io.notes.paint.dim("(again from the start)")}\n`);
     this.#streaming = stream;
     this.#terminal.write(plainPiece(text));
   }
@@ -67,12 +77,17 @@ export class ChatView {
     if (role === "assistant" && subAgentCallOf(content) === undefined) {
       const { text, toolCalls } = replyOf(content);
       if (this.#streaming === undefined) this.#shownText.entry(text);
-      if (this.#streaming !== undefined) this.#terminal.write("\n");
+      if (this.#streaming !== undefined) this.#terminal.write(`${this.#restOf(text)}\n`);
       else if (text !== "" && toolCalls.length === 0) this.#io.result({}, text);
       else if (text !== "") this.#say(text);
       this.#streaming = undefined;
     }
     for (const line of entryLines(role, content, this.#open, this.#io.notes)) this.#say(line);
+  }
+
+  #restOf(entry: string): string {
+    const { type, text } = this.#draft.takeRest(entry);
+    return plainPiece(type === "end" ? text : `\n${text}`);
   }
 
   #say(line: string): void {

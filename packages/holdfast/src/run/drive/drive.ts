@@ -32,7 +32,6 @@ import {
   type Agent,
   compositeTracer,
   createRuntime,
-  leftAs,
   limitProcessMemory,
   MemoryStorage,
   type Runtime,
@@ -43,7 +42,6 @@ import {
   Watchdog,
 } from "@holdfast/runtime";
 import type { Io, StopSignal } from "@holdfast/terminal/frame/command";
-import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { withOwnStorage } from "@holdfast/place/own-database";
 import { leaseOf, suspectsFile, type Database } from "@holdfast/place/project";
 import { recordingAnswers } from "@holdfast/place/answer-principals";
@@ -55,6 +53,7 @@ import { JournalTail } from "@holdfast/terminal/view/journal-events";
 import { liveView, type LiveView } from "@holdfast/terminal/view/work/live-view";
 import { findPausedBelow, type PausedBelow } from "@holdfast/terminal/view/stuck-tree";
 import { declaresCost } from "../../agents/agent-tree.ts";
+import { DraftPieces } from "./draft-pieces.ts";
 import { reportsTaken } from "./reports-taken.ts";
 import { reportOutcome, type Outcome } from "./report-outcome.ts";
 import { LOOK_MS, lookOn } from "./look-on.ts";
@@ -90,8 +89,7 @@ export interface DriveOptions {
 }
 
 /** A conversation in the terminal. */
-export interface DriveChat extends SessionInput {
-  readonly view: LiveView;
+export interface DriveChat extends SessionInput, LiveView {
   /** Resolves when the person leaves; the session stays. */
   readonly left: Promise<Outcome>;
   readonly isLeft: boolean;
@@ -103,8 +101,7 @@ export interface DriveChat extends SessionInput {
 /** Reads what a person types, and sends it to the session while that is there. */
 type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
-const coordinatorCall = () => import("@holdfast/place/coordinator-call");
-const NAME_CHARS = 100;
+const followCall = () => import("./follow-session.ts");
 /** How often it is looked whether somebody still runs what runs elsewhere. */
 const TAKE_MS = 1_000;
 /** @returns the exit code. */
@@ -124,7 +121,7 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const questions = reads && io.stdin.isTTY === true ? new ShownQuestions(io) : undefined;
   const stdin = chat ?? (reads ? new StdinListener(sessionId, io, questions) : undefined);
   const shown = { io, questions, isDurable: database !== undefined, ...options };
-  const view = keepingShown(chat?.view ?? liveView(shown), sessionId, questions);
+  const view = keepingShown(chat ?? liveView(shown), sessionId, questions);
   const common = {
     options,
     io,
@@ -175,6 +172,7 @@ class StorageRun {
   readonly #begun = Promise.withResolvers<void>();
   #pumping: Promise<void> = this.#begun.promise;
   #isRunHere = false;
+  readonly #drafts = new DraftPieces();
 
   constructor(parts: RunParts) {
     this.#parts = parts;
@@ -254,30 +252,30 @@ class StorageRun {
   async #sayElsewhere(): Promise<void> {
     const { io, options } = this.#parts;
     const coordinator = options.database?.coordinator;
-    const run =
-      coordinator && (await (await coordinatorCall()).sayUntaken(coordinator, options.sessionId, io));
-    const who = run?.runnerName ?? run?.holder;
-    const isSaid = run?.blockedUntil !== undefined;
-    const reason = run?.blocked === undefined || isSaid ? "" : `: ${plainLine(run.blocked, Infinity)}`;
-    const place =
-      who === undefined ? `it waits for a runner${reason}` : `${plainLine(who, NAME_CHARS)} runs it`;
-    io.note(
-      io.notes.paint.dim(`${run === undefined ? "it runs elsewhere" : place}; it is followed from here`),
-    );
+    const { placeOf } = await followCall();
+    const place = coordinator && (await placeOf(coordinator, options.sessionId, io));
+    io.note(io.notes.paint.dim(`${place ?? "it runs elsewhere"}; it is followed from here`));
   }
 
   /** Never, where nobody else can run it. */
   async #follow(before: Session | undefined, signal: AbortSignal): Promise<Outcome> {
-    const { agent, database, sessionId } = this.#parts.options;
-    const followed = { sessionId, signal, onNews: () => this.#pump() };
-    if (database?.coordinator === undefined && (database === undefined || agent !== undefined)) return NEVER;
-    if (database.coordinator === undefined)
-      return (await lookOn({ ...followed, database, session: () => this.#session() })) ?? NEVER;
-    const { followSession } = await import("./follow-session.ts");
+    const { storage, view, options } = this.#parts;
+    const { agent, database, sessionId } = options;
+    const coordinator = database?.coordinator;
+    if (database === undefined || (coordinator === undefined && agent !== undefined)) return NEVER;
+    const onDraft = (taskId: string, text: string): void =>
+      this.#inLine(() => {
+        const piece = this.#isRunHere ? undefined : this.#drafts.take(taskId, text);
+        if (piece !== undefined) view.draft(piece);
+      });
+    const followed = { sessionId, signal, session: () => this.#session(), onNews: () => this.#pump() };
+    if (coordinator === undefined)
+      return (await lookOn({ ...followed, database, drafts: storage.drafts, onDraft })) ?? NEVER;
+    const { followSession } = await followCall();
     const afterSeq = (before?.nextSeq ?? 0) - 1;
-    await followSession({ ...followed, coordinator: database.coordinator, afterSeq });
-    const settled = leftAs(sessionId, await this.#session());
-    return { type: "settled", settled: settled ?? { status: "released", error: undefined } };
+    // Where this process runs it, the texts come from its own tasks.
+    const wanted = this.#isRunHere ? undefined : onDraft;
+    return followSession({ ...followed, onDraft: wanted, coordinator, afterSeq });
   }
 
   /** Loaded only where somebody counts: the table costs a start some milliseconds. */
@@ -332,6 +330,7 @@ class StorageRun {
       const children: string[] = [];
       await this.#tail.advance((event) => {
         this.#parts.view.event(event);
+        this.#drafts.event(event);
         if (event.type === "spawn_child") children.push(String(event["childId"]));
       });
       for (const childId of children) await this.#sayUnheeded(childId);
@@ -369,7 +368,7 @@ class StorageRun {
     const { io, options } = this.#parts;
     const coordinator = options.database?.coordinator;
     if (coordinator === undefined || options.agent === undefined) return NEVER;
-    const { readRunOf } = await coordinatorCall();
+    const { readRunOf } = await import("@holdfast/place/coordinator-call");
     for (;;) {
       await delay(TAKE_MS, undefined, { ref: false });
       if (signal.aborted) return NEVER;

@@ -119,6 +119,7 @@ export function keepingShown(
       if (ENDS.has(type)) questions.end(sessionId, Number(event["wait"]));
     },
     trace: (event) => view.trace(event),
+    draft: (piece) => view.draft(piece),
     hasShown: (text) => view.hasShown?.(text) ?? false,
   };
 }

@@ -39,7 +39,7 @@ import { plain, plainLine, plainPiece, quoted } from "../../frame/plain-text.ts"
 import { entryLines, requestLine } from "./entry-lines.ts";
 import { OpenCalls } from "./shown-path.ts";
 import { howToAnswer } from "../typed-answer.ts";
-import { ShownText } from "./shown-text.ts";
+import { type DraftPiece, ShownDraft, ShownText } from "./shown-text.ts";
 import { WorkStatus } from "./work-status.ts";
 
 /** Questions of a session by their numbers. */
@@ -53,6 +53,7 @@ export interface LiveView {
   began(session: Session, resumed: boolean, pending: ReadonlySet<string>, asked: AskedQuestions): void;
   event(event: JournalEvent): void;
   trace(event: TraceEvent): void;
+  draft(piece: DraftPiece): void;
   /** Whether this text is what the session said last, and the view has shown all of it. */
   hasShown?(text: string): boolean;
 }
@@ -95,6 +96,10 @@ function jsonView(io: Io): LiveView {
       const { taskId, kind, attempt, offset, delta } = event;
       line({ ...delta, taskId, kind, attempt, offset });
     },
+    draft({ isAnother, text, ...task }) {
+      if (isAnother) line({ type: "reset", ...task });
+      line({ type: "token", text, ...task });
+    },
   };
 }
 
@@ -108,7 +113,9 @@ class TextView implements LiveView {
   #isConversation: boolean | undefined;
   /** The attempt whose tokens were written last, and nothing after them. */
   #streaming: string | undefined;
+  /** Whether text was streamed since the last entry of the agent. */
   #hasStreamed = false;
+  readonly #draft = new ShownDraft();
   /** Streamed text that is not written yet. */
   #unwritten = "";
   readonly #shownText = new ShownText();
@@ -166,7 +173,8 @@ class TextView implements LiveView {
     if (event.type === "append_entry") this.#isConversation ??= true;
     if (this.#isConversation === true && !this.#options.isVerbose && this.#showWork(event)) return;
     if (event.type === "wait_signal" && event.name === AGENT_REPORT) this.#shown.add(AGENT_REPORT);
-    if (isReportOfAdapter(event) || this.#wasStreamed(event) || this.#isWaitOfProgram(event)) return;
+    if (isReportOfAdapter(event) || this.#isWaitOfProgram(event)) return;
+    if (this.#wasStreamed(event)) return this.#sayRest(entryText("assistant", event.content));
     if (event.type === "append_entry") this.#said = wholeTextOf(event);
     const isChangeShown = event.type === "request_input" && this.#showsChangeOf(event);
     const at = { now: Date.now(), sessionId: this.#sessionId, isChangeShown };
@@ -199,7 +207,8 @@ class TextView implements LiveView {
   }
 
   #say(event: JournalEvent, text: string): void {
-    if (this.#wasStreamed(event) || text === "") return;
+    if (this.#wasStreamed(event)) return this.#sayRest(text);
+    if (text === "") return;
     this.#said = text;
     this.#shownText.entry(text);
     this.#note(plain(text.trimEnd()));
@@ -211,6 +220,16 @@ class TextView implements LiveView {
     if (!isOwn || role !== "assistant" || !this.#hasStreamed) return false;
     this.#hasStreamed = false;
     return true;
+  }
+
+  /** Shows the end of a text whose beginning was a draft. */
+  #sayRest(text: string): void {
+    const rest = this.#draft.takeRest(text);
+    if (rest.text === "") return;
+    if (rest.type === "all") this.#note("");
+    this.#said = text;
+    this.#unwritten += plainPiece(rest.text);
+    this.#flush();
   }
 
   /** Whether a wait is for a signal that no person sends, or for a message aside that was hinted at already. */
@@ -233,22 +252,28 @@ class TextView implements LiveView {
     // The text of a task of code may have no entry that shows it.
     const isShownByEntry = this.#isConversation === true && this.#status.endedSilent(event.taskId);
     if (delta.type !== "token" || isShownByEntry) return;
-    const text = this.#shownText.token(delta.text);
-    if (text !== "") this.#stream(event, text);
+    const again = event.attempt > 1 ? `, attempt ${event.attempt}, from the start` : "";
+    this.#stream({ id: `${event.taskId} ${event.attempt}`, kind, again }, this.#shownText.token(delta.text));
   }
 
-  #stream({ kind, taskId, attempt }: TaskDelta, text: string): void {
-    const stream = `${taskId} ${attempt}`;
-    if (
-      this.#streaming !== stream &&
-      (attempt > 1 || this.#options.isVerbose || this.#isConversation !== true)
-    ) {
-      const again = attempt > 1 ? `, attempt ${attempt}, from the start` : "";
+  draft(piece: DraftPiece): void {
+    const { taskId, kind = "text", text, isAnother } = piece;
+    if (this.#isConversation === true && this.#status.endedSilent(taskId)) return;
+    this.#status.writes(taskId);
+    const shown = this.#shownText.token(text);
+    const again = isAnother ? ", from the start" : "";
+    this.#stream({ id: this.#draft.add(piece, shown), kind, again }, shown);
+  }
+
+  #stream({ id, kind, again }: Stream, text: string): void {
+    if (text === "") return;
+    const isSame = this.#streaming === id;
+    if (!isSame && (again !== "" || this.#options.isVerbose || this.#isConversation !== true)) {
       this.#flush();
       this.#io.note(this.#io.notes.paint.dim(`  ${kind}${again}:`));
     }
-    this.#said = this.#streaming === stream ? this.#said + text : text;
-    this.#streaming = stream;
+    this.#said = isSame ? this.#said + text : text;
+    this.#streaming = id;
     this.#hasStreamed = true;
     if (this.#unwritten === "") setImmediate(() => this.#flush());
     this.#unwritten += plainPiece(text);
@@ -338,7 +363,14 @@ function wholeTextOf({ role, content }: JournalEvent): string {
   return said === text ? text : "";
 }
 
-type TaskDelta = Extract<TraceEvent, { readonly type: "task_delta" }>;
+/** A text that comes in pieces. */
+interface Stream {
+  readonly id: string;
+  /** The task that writes it. */
+  readonly kind: string;
+  /** The words for a text that takes the place of one that was shown before. */
+  readonly again: string;
+}
 
 /**
  * Output of a task's command is only for its task and for `--json`. Between the events, its origin would be

@@ -56,10 +56,15 @@ export class WorkStatus {
     for (const oldest of [...this.#silent].slice(0, -SILENT_MAX)) this.#silent.delete(oldest);
   }
 
+  /** A piece of the text of a task has come. */
+  writes(taskId: string): void {
+    if (!this.endedSilent(taskId)) this.#streaming = taskId;
+  }
+
   trace(event: TraceEvent): void {
     if (event.type !== "task_delta" || this.endedSilent(event.taskId)) return;
     const { taskId, delta } = event;
-    if (delta.type === "token") this.#streaming = taskId;
+    if (delta.type === "token") this.writes(taskId);
     if (delta.type !== "usage") return;
     this.#reported.set(taskId, addUsage(this.#reported.get(taskId) ?? NO_COST, delta.usage));
   }
