@@ -83,6 +83,32 @@ test("a text that was streamed is not shown again by its entry", async () => {
   expect(shown()).toBe("agent  ses_a\nI look.");
 });
 
+test("the entry of a draft brings the part that the draft lacks, and all of it where a part between is missing", async () => {
+  const { view, shown } = begun();
+  view.event({ seq: 4, type: "schedule_task", id: 2, task: 2, taskId: TASK, kind: "model" });
+  view.draft({ taskId: TASK, text: "I ", isAnother: false });
+  view.draft({ taskId: TASK, text: "look", isAnother: false });
+  view.event({ seq: 5, type: "task_completed", task: 2, taskId: TASK, kind: "model" });
+  view.event({ seq: 6, type: "append_entry", role: "assistant", content: { text: "I look." } });
+  await written();
+  expect(shown()).toBe("agent  ses_a\nI look.");
+  expect(view.hasShown?.("I look.")).toBe(true);
+  view.draft({ taskId: `${SESSION}-7`, text: "It ", isAnother: false });
+  view.draft({ taskId: `${SESSION}-7`, text: "the end", isAnother: false });
+  view.event({ seq: 9, type: "append_entry", role: "assistant", content: { text: "It is the end." } });
+  await written();
+  expect(shown()).toContain("It the end\nIt is the end.");
+});
+
+test("a draft that takes the place of another one says so, and no name of a task moves the cursor", async () => {
+  const { view, shown } = begun();
+  view.draft({ taskId: TASK, kind: "model\u001b[2J", text: "One", isAnother: false });
+  view.draft({ taskId: TASK, kind: "model\u001b[2J", text: "Two\u001b[2J", isAnother: true });
+  await written();
+  expect(shown()).toMatch(/One[^]*model.*, from the start:\nTwo/);
+  expect(shown()).not.toContain("\u001b");
+});
+
 test("the tokens of one turn of the event loop are one write, before the next line", async () => {
   const { view, writes } = begun();
   for (const text of ["I ", "look", "."]) view.trace(token(text));

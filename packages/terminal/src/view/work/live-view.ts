@@ -42,6 +42,8 @@ import { howToAnswer } from "../typed-answer.ts";
 import { type DraftPiece, ShownDraft, ShownText } from "./shown-text.ts";
 import { WorkStatus } from "./work-status.ts";
 
+const NAME_CHARS = 100;
+
 /** Questions of a session by their numbers. */
 export type AskedQuestions = ReadonlyMap<number, AskedQuestion>;
 
@@ -270,7 +272,7 @@ class TextView implements LiveView {
     const isSame = this.#streaming === id;
     if (!isSame && (again !== "" || this.#options.isVerbose || this.#isConversation !== true)) {
       this.#flush();
-      this.#io.note(this.#io.notes.paint.dim(`  ${kind}${again}:`));
+      this.#io.note(this.#io.notes.paint.dim(`  ${plainLine(kind, NAME_CHARS)}${again}:`));
     }
     this.#said = isSame ? this.#said + text : text;
     this.#streaming = id;
