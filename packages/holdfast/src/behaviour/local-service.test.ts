@@ -25,7 +25,10 @@ beforeEach(() => {
   managed("systemctl");
 });
 afterEach(async () => {
-  await project.finish(["local", "stop"], { env });
+  const isService = ["holdfast-local.service", "dev.holdfast.local"].some((name) =>
+    existsSync(project.path(`${name}.pid`)),
+  );
+  if (isService) await project.finish(["local", "stop"], { env });
   await project.dispose();
 });
 
@@ -116,8 +119,7 @@ test.skipIf(process.platform !== "linux")(
   async () => {
     const failed = "ActiveState=activating\\nResult=exit-code\\nExecMainStatus=3";
     systemctl(`[ "$2" = show ] && printf '${failed}\\n'; exit 0`);
-    const enable = () => project.finish(LOCAL, { env });
-    const ended = await enable();
+    const ended = await project.finish(LOCAL, { env });
     expectError(ended, 7, "E_UNAVAILABLE", [
       "the local stack was started as a service, and ended at once",
       "ExecMainStatus=3",
@@ -125,8 +127,6 @@ test.skipIf(process.platform !== "linux")(
     ]);
     expect(ended.stderr).not.toContain("runs as a service");
     expect(existsSync(unit())).toBe(true);
-    managed("systemctl");
-    expect((await enable()).code).toBe(0);
   },
 );
 
