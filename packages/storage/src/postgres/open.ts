@@ -140,6 +140,6 @@ function checkedUrl(url: string): string {
  */
 function stamper(last: number): () => number {
   let stamp = last;
-  return () =>
-    (stamp = Math.max(stamp + 1, Math.trunc((performance.timeOrigin + performance.now()) * 1_000)));
+  // Not of `performance`, which follows no correction of the clock and no suspension of the machine.
+  return () => (stamp = Math.max(stamp + 1, Date.now() * 1_000));
 }

@@ -124,13 +124,17 @@ describe("with a standby that has all that was acknowledged", () => {
   });
 });
 
-test(
-  "O9: a standby that lacks the last commits is gone on with as it is: no change is based on what was lost",
+test.each([
+  ["", 0],
+  [", also where versions are ahead of the clocks", 3_600_000_000],
+])(
+  "O9: a standby that lacks the last commits is gone on with as it is: no change is based on what was lost%s",
   ofCampaign,
-  async () => {
+  async (_also, aheadMicros) => {
     server = await ReplicatedServer.start({ fsync: false, isSynchronous: false });
     const [one, two] = [await open(), await open()];
     await one.commit([creating("ses-1")], 1);
+    await runSql(server.url, `UPDATE holdfast.state SET version = version + ${aheadMicros}`);
     await server.stopFollowing();
     expect(await one.commit([signalling(1)], 1)).toMatchObject([{ status: "stored" }]);
     await server.losePrimary();

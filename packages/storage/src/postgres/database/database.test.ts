@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Database } from "./database.ts";
 import { openPostgresStorage } from "../open.ts";
 import { toStorageError } from "./pg-errors.ts";
+import { openMovingAddress } from "../testing/moving-address.ts";
 import { newSchema, runSql, sharedServerUrl } from "../testing/shared-server.ts";
 import { verifyDatabase } from "../read/verify.ts";
 
@@ -91,4 +92,17 @@ test("postgres-database-5: a check that goes through whole tables may take longe
   await Promise.race([checked, sleep(600)]);
   await holding.query("COMMIT");
   expect((await checked).problems).toEqual([]);
+});
+
+test("postgres-database-5: a connection for notices to a server that is silent is closed", async () => {
+  const address = await openMovingAddress(await sharedServerUrl());
+  const options = { url: address.url, schema: newSchema(), connectTimeoutMs: 10_000, connectionsMax: 1 };
+  const db = new Database(options);
+  onTestFinished(async () => {
+    await db.close();
+    address.close();
+  });
+  const listening = await db.listen("of_a_test", { received: () => {}, lost: () => {} });
+  address.pointAt(undefined, "silent");
+  await listening.close(); // Without an end of its own it would wait for the server.
 });

@@ -18,6 +18,8 @@
 //   - Each connection knows since when this process reaches the server again (`BACK_AT`).
 
 import { toError } from "@holdfast/core";
+import type { Socket } from "node:net";
+import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { hasLost, isOutage } from "./pg-errors.ts";
@@ -52,6 +54,8 @@ export interface DatabaseOptions extends DatabasePlace {
 }
 
 const ANSWER_TIMEOUT_MS = 60_000;
+/** How long the server has for the end of a connection that waits for nothing. */
+const FAREWELL_MS = 1_000;
 /**
  * After how long without a word the system asks whether the other side is still there
  * (postgres-database-5).
@@ -139,8 +143,8 @@ export class Database {
       types,
       verify: (client, done) => void this.#prepare(client).then(() => done(), done),
     });
-    // The next call that would use a lost idle connection notices the loss.
-    this.#pool.on("error", () => undefined);
+    // An idle connection: no call of ours fails by its loss.
+    this.#pool.on("error", (error) => (this.#isAway ||= isOutage(error)));
     this.#pool.on("connect", (client) => void client.on("error", () => undefined));
   }
 
@@ -262,20 +266,22 @@ export class Database {
     client.on("notification", ({ payload }) => received(payload ?? ""));
     try {
       await client.connect();
-      await client.query(`LISTEN ${channel}`);
+      const asked = { text: `LISTEN ${channel}`, query_timeout: this.#connectTimeoutMs };
+      await client.query(asked);
     } catch (error) {
       isOver = true;
       await client.end().catch(() => undefined);
       throw error;
     }
     // Listening is no reason for a process to stay.
-    (
-      client as unknown as { readonly connection: { readonly stream: { unref?: () => void } } }
-    ).connection.stream.unref?.();
+    const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+    stream.unref();
     return {
       close: async () => {
         isOver = true;
+        const given = setTimeout(() => stream.destroy(), FAREWELL_MS); // The server may be away in silence.
         await client.end().catch(() => undefined);
+        clearTimeout(given);
       },
     };
   }

@@ -69,11 +69,15 @@ export function isEnvironmental(thrown: unknown): boolean {
   return state === undefined ? !(thrown instanceof InvariantError) : !OF_ONE_CHANGE.test(state);
 }
 
-/** Whether the server is away or takes no writes for now, so that nobody can write to it. */
+/** The driver's error of a call that found no free connection in its pool in time. */
+const BUSY_POOL = "timeout exceeded when trying to connect";
+
+/** Whether the server is away, or admits or writes nothing for now, so that perhaps nobody can write to it. */
 export function isOutage(thrown: unknown): boolean {
   if (HoldfastError.is(thrown)) return thrown.code === "storage_unavailable";
   const state = sqlState(thrown);
-  return state === undefined || state === SQLSTATE.readOnly || /^(08|57)/.test(state);
+  if (state === undefined) return toError(thrown).message !== BUSY_POOL;
+  return state === SQLSTATE.readOnly || /^(08|28|3D|53|57|58)/.test(state);
 }
 
 /** Why one change of a group was not applied, for people. */

@@ -140,12 +140,16 @@ export class Heads {
   }
 }
 
+/** A prime, so that stamps of whole milliseconds make all steps. */
+const STEPS = 65_521;
+
 /**
- * The version of a session after a change: the number of the process for its next change (`stamp`), and above
- * the version before.
+ * The version of a row after a change: the number of the process for its next change (`stamp`), and above the
+ * version before. A version that the clocks have not reached grows by a step that depends on the stamp. Two
+ * processes that go on from the same version, of which one change was lost, do not make the same one.
  */
 export function nextVersion({ version }: Pick<Head, "version">, stamp: number): number {
-  return Math.max(version + 1, stamp);
+  return version < stamp ? stamp : version + 1 + (stamp % STEPS);
 }
 
 export function withoutContent(session: Session): Session {

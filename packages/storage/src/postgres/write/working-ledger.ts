@@ -6,6 +6,7 @@
 import type { AuditLink, AuditRow, LedgerPort, Schedule, StoredDocument } from "@holdfast/core";
 import { sha256 } from "../tables/rows.ts";
 import { AUDIT, documentKind, readSchedule, SCHEDULE, type Item } from "../tables/items.ts";
+import { nextVersion } from "../tables/heads.ts";
 import { keyOf, Need, type Facts } from "./group-facts.ts";
 import type { Writes } from "./group-writes.ts";
 
@@ -69,7 +70,7 @@ export class WorkingLedger implements LedgerPort {
     this.#writes.auditEnds.push(through);
   }
 
-  #item(kind: string, key: string): Pick<Item, "body"> | undefined {
+  #item(kind: string, key: string): Pick<Item, "body" | "version"> | undefined {
     const written = this.#writes.items.get(keyOf(kind, key));
     if (written !== undefined) return written.item;
     const { items } = this.#facts;
@@ -78,8 +79,8 @@ export class WorkingLedger implements LedgerPort {
   }
 
   #setItem(kind: string, key: string, item: Omit<Item, "version"> | undefined): void {
-    this.#item(kind, key);
-    const stamped = item === undefined ? undefined : { ...item, version: this.#stamp() };
+    const before = this.#item(kind, key) ?? { version: 0 };
+    const stamped = item === undefined ? undefined : { ...item, version: nextVersion(before, this.#stamp()) };
     this.#writes.items.set(keyOf(kind, key), { kind, key, item: stamped });
   }
 }
