@@ -67,7 +67,7 @@ export const local: Command = {
   description:
     "A supervisor keeps a coordinator and a runner running over a database in your data folder, and starts each again that ends. " +
     "`start` and `enable` return when all is ready; `up` is another name for it, and `down` for `stop`. Changed files of agents are loaded by a " +
-    "new runner at once; running sessions stay with the old one until they end. `restart` starts both processes again, and no " +
+    "new runner at once; a running session stays in the old one until its next checkpoint or wait. `restart` starts both processes again, and no " +
     "running session loses an attempt by it, and both keep the options of `start`. `stop` keeps all sessions, and the next start continues them. `enable` makes a service of it, and says before which keys of this terminal the service will not have. docs/local.md explains " +
     "more. Exit codes: 3 a file of agents is wrong, 4 the stack is not running (status, restart), 6 it is running already (start), " +
     "7 the port is taken, 10 storage.",
