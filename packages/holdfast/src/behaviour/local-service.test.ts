@@ -130,6 +130,18 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
+// Its units are systemd's.
+test.skipIf(process.platform !== "linux")(
+  "a folder whose name is more than a line writes nothing into a unit",
+  async () => {
+    const folder = "x\nExecStartPre=touch planted";
+    project.write(`${folder}/agents.ts`, "export default async function hello() {}\n");
+    const refused = await project.finish(LOCAL, { env, folder });
+    expectError(refused, 2, "E_USAGE", ["the file of a service cannot hold this text", "ExecStartPre"]);
+    expect(existsSync(unit())).toBe(false);
+  },
+);
+
 const TOKEN = "hf_reg_0123456789abcdef0123456789abcdef0123456789a";
 
 // Its units are systemd's.

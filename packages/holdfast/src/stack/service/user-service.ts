@@ -12,7 +12,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, UsageError } from "@holdfast/core";
 import { keyVariables, makePrivateFolder, replacePrivate } from "@holdfast/system";
 import { tryProgram } from "@holdfast/system/processes";
 import type { Io } from "@holdfast/terminal/frame/command";
@@ -101,6 +101,7 @@ export function whenStopped(name: ServiceName, io: Io): string | undefined {
 /** @returns the exit code. */
 export async function enableService(service: Service, io: Io): Promise<number> {
   const { path, text, before, on, logFile, note } = unitOf(service, io);
+  refuseUnsafe(service, io);
   for (const line of await unreadableKeys(io)) io.note(`${io.notes.symbols.warn} ${line}`);
   makePrivateFolder(dirname(path));
   if (logFile !== undefined) makePrivateFolder(dirname(logFile)); // launchd makes only the file.
@@ -123,6 +124,18 @@ export async function enableService(service: Service, io: Io): Promise<number> {
   io.note(`${io.notes.symbols.done} ${service.is} runs as a service: ${path}`);
   io.note(note);
   return 0;
+}
+
+/** @throws UsageError for a text that would be more than one line of a unit. A folder may have any name. */
+function refuseUnsafe(service: Service, io: Io): void {
+  const texts = [io.cwd, ...commandOf(service), ...variablesOf(service, io).map(([, value]) => value)];
+  const unsafe = texts.find((text) => /\p{Cc}|\\$/u.test(text));
+  if (unsafe === undefined) return;
+  throw new UsageError("the file of a service cannot hold this text", {
+    got: JSON.stringify(unsafe.slice(0, 200)),
+    expected: "text without line breaks and control characters, and without a backslash at its end",
+    fix: `use a folder and words without them, or ${service.otherwise}`,
+  });
 }
 
 /** @throws HoldfastError `unavailable` for a service that has ended since it was started, or is not ready in time. */
