@@ -1,9 +1,14 @@
 // `WorkAnswers` answers what a coordinator asks about the work of sessions in their folders on this machine.
 //
-// A command may arrive twice. It is carried out once while its answer is awaited.
+//   - A command may arrive twice. It is carried out once while its answer is awaited.
+//   - A coordinator that asks too much keeps the runner from no other work: few commands run at once.
+//   - A title becomes a line of the history of git, and is made one line without control characters here.
 
-import { HoldfastError, recordError } from "@holdfast/core";
+import { HoldfastError, recordError, titleFrom } from "@holdfast/core";
 import type { Command } from "./poll-loop.ts";
+
+/** Each starts programs of git. */
+const AT_ONCE_MAX = 4;
 
 /** The work of sessions in their folders on this machine. */
 export interface WorkOfSessions {
@@ -51,7 +56,12 @@ export class WorkAnswers {
     }
   }
 
-  async #carryOut({ type, sessionId = "", arguments: given }: Command): Promise<object> {
+  async #carryOut({ type, sessionId = "", arguments: bytes }: Command): Promise<object> {
+    if (this.#underway.size > AT_ONCE_MAX)
+      throw new HoldfastError("rate_limited", "the runner shows the work of other sessions now", {
+        expected: `at most ${AT_ONCE_MAX} questions at once`,
+        fix: "ask again in a moment",
+      });
     if (this.#work === undefined)
       throw new HoldfastError("not_implemented", "this runner shows no work of sessions", {
         fix: "use a runner that `holdfast runner` has started",
@@ -66,8 +76,9 @@ export class WorkAnswers {
           fix: `run \`holdfast merge ${sessionId}\` in the project on that machine, or set "mergeWork": true in its policy`,
         },
       );
-    const how = JSON.parse(Buffer.from(given ?? []).toString() || "{}") as Readonly<Record<string, unknown>>;
-    const title = typeof how["title"] === "string" ? how["title"] : undefined;
+    const how = JSON.parse(Buffer.from(bytes ?? []).toString() || "{}") as Readonly<Record<string, unknown>>;
+    const given = typeof how["title"] === "string" ? how["title"] : "";
+    const title = titleFrom({ title: given, input: undefined });
     return this.#work.merge(sessionId, { commit: how["commit"] === true, title });
   }
 }

@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createPrivate, makePrivateFolder, readUserFile, replacePrivate } from "@holdfast/system";
+import { UsageError } from "@holdfast/core";
 import { z } from "zod";
 
 const submoduleSchema = z.strictObject({
@@ -74,8 +75,17 @@ export function namesOf(folder: string, session: string): WorktreeNames {
   };
 }
 
-/** Session ids have no `+`, and git allows it where some dots are not allowed. */
+/**
+ * Session ids have no `+`, and git allows it where some dots are not allowed.
+ *
+ * @throws UsageError for a text that is a path: it would name a file that an agent has written in its worktree.
+ */
 function nameOf(session: string): string {
+  if (/[/\\\0]/.test(session))
+    throw new UsageError("a session id is no path", {
+      got: JSON.stringify(session.slice(0, 100)),
+      fix: "run `holdfast worktrees list` to see the sessions that have a worktree",
+    });
   const name = /\.\.|\.$|\.lock$|\.json$/i.test(session) ? session.replaceAll(".", "+2e") : session;
   if (name.length <= NAME_CHARS_MAX) return name;
   return `${name.slice(0, 100)}+${createHash("sha256").update(session).digest("hex").slice(0, 32)}`;
@@ -106,6 +116,12 @@ export function readRecord(path: string): WorktreeRecord | undefined {
     fix: "move the file away; the worktree beside it and its branch stay, and git knows both (`git worktree list`)",
     schema: recordSchema,
   });
+}
+
+/** The record of exactly this session. Disks that ignore case have the same file for two sessions. */
+export function readRecordOf(folder: string, session: string): WorktreeRecord | undefined {
+  const record = readRecord(namesOf(folder, session).record);
+  return record?.session === session ? record : undefined;
 }
 
 /** The records of one repository, the oldest first. */

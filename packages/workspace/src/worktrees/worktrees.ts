@@ -57,6 +57,7 @@ import {
   keepRecord,
   namesOf,
   readRecord,
+  readRecordOf,
   readRecords,
   type WorktreeRecord,
 } from "./worktree-record.ts";
@@ -156,7 +157,7 @@ export class Worktrees {
     const repository = await this.#repository(project).catch(() => undefined);
     if (repository === undefined) return found;
     for (const session of sessions) {
-      const record = readRecord(namesOf(repository.folder, session).record);
+      const record = readRecordOf(repository.folder, session);
       if (record?.state !== "ready") continue;
       const { path, prefix, branch, base } = record;
       found.set(session, { path: join(path, prefix), root: path, branch, base });
@@ -185,14 +186,16 @@ export class Worktrees {
   /**
    * The record of a session's worktree as it is now, also by the beginning of the id. @throws NotFoundError
    * `not_found`, UsageError for several.
+   *
+   * @param isWhole whether the id is no beginning of one.
    */
-  async find(project: string, session: string): Promise<WorktreeRecord> {
+  async find(project: string, session: string, isWhole = false): Promise<WorktreeRecord> {
     // The project may have been another working tree of the repository, which is gone now.
     const { folder, project: root } = await this.#repository(project);
-    const exact = readRecord(namesOf(folder, session).record);
+    const exact = readRecordOf(folder, session);
     const found =
       exact === undefined
-        ? readRecords(folder).filter((record) => isMeantBy(record.session, session))
+        ? readRecords(folder).filter((record) => !isWhole && isMeantBy(record.session, session))
         : [exact];
     if (found.length > 1)
       throw new UsageError(`"${session}" means several sessions with worktrees`, {
@@ -234,7 +237,7 @@ export class Worktrees {
    */
   async work(project: string, session: string): Promise<WorktreeWork | undefined> {
     const repository = await findAnyRepository(project, this.#folder, this.#settings);
-    const own = repository && readRecord(namesOf(repository.folder, session).record);
+    const own = repository && readRecordOf(repository.folder, session);
     if (repository === undefined || own === undefined) return undefined;
     const record = await this.#now({ ...own, project: repository.project });
     const listed = await this.#listed(record, repository);
@@ -313,7 +316,7 @@ export class Worktrees {
   async #begin(repository: Repository, wanted: OpenWorktree): Promise<WorktreeRecord> {
     const { session, owner = "", parent, begin } = wanted;
     const names = namesOf(repository.folder, session);
-    const above = parent === undefined ? undefined : readRecord(namesOf(repository.folder, parent).record);
+    const above = parent === undefined ? undefined : readRecordOf(repository.folder, parent);
     const ofParent = above?.state === "ready" ? (await this.#now(above)).branch : undefined;
     if (begin !== undefined) await this.#require(session, begin, repository);
     const base = await baseCommit(repository, begin?.head ?? wanted.base ?? ofParent, this.#settings);

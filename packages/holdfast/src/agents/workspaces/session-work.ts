@@ -28,7 +28,8 @@ export async function mergeSession(
 ): Promise<object> {
   const project = findSandboxRoot(io).value;
   const worktrees = worktreesOf(agentPlaces(io));
-  const { session } = await worktrees.find(project, sessionId);
+  // A caller elsewhere means one session, and learns of no other.
+  const { session } = await worktrees.find(project, sessionId, true);
   const merge = workMessage(session, title);
   return worktrees.merge(project, session, commit ? { merge, commit: merge } : { merge });
 }
