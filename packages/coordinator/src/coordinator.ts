@@ -47,7 +47,7 @@ import { TokenService } from "./services/token-service.ts";
 import { RunService } from "./services/run-service.ts";
 import { RunnerService } from "./services/runner-service.ts";
 import { createServiceHost, type ServiceHost } from "./services/service-host.ts";
-import { mergeWork, workOf } from "./services/sessions/session-work.ts";
+import { mergeWork, workOf, type MergeAsked } from "./services/sessions/session-work.ts";
 import { SessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
 import { refuseInactive, versionFor } from "./services/session-start.ts";
@@ -124,11 +124,8 @@ export interface Coordinator {
   revokeToken(text: string): Promise<boolean>;
   /** The work of a session in its folder. The runner that ran the session last is asked. */
   work(sessionId: string): Promise<object>;
-  /** Merges that work into the project of the runner. `actor` is for the audit. */
-  mergeWork(
-    sessionId: string,
-    options: { readonly commit: boolean; readonly actor: string },
-  ): Promise<object>;
+  /** Merges that work into the project of the runner. */
+  mergeWork(sessionId: string, asked: MergeAsked): Promise<object>;
   /** Answers waiting requests, and stops. The storage stays open. */
   close(): Promise<void>;
 }
@@ -231,8 +228,8 @@ class FleetCoordinator implements Coordinator {
     return workOf(this.#host, sessionId);
   }
 
-  mergeWork(sessionId: string, options: Parameters<Coordinator["mergeWork"]>[1]): Promise<object> {
-    return mergeWork(this.#host, sessionId, options);
+  mergeWork(sessionId: string, asked: MergeAsked): Promise<object> {
+    return mergeWork(this.#host, sessionId, asked);
   }
 
   close(): Promise<void> {

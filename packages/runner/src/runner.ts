@@ -420,6 +420,7 @@ class CoordinatedRunner implements Runner {
     this.#giveUp.abort();
     await this.#loop.stop();
     await this.#runtime.close();
+    await this.#workAnswers.idle(); // A merge that is cut off leaves files of the project half changed.
     // If the coordinator cannot be reached, it removes this runner after a while.
     const { runnerId } = this;
     const leaving = { runnerId, process: this.#parts.process };

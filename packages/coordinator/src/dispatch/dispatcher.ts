@@ -214,9 +214,9 @@ export class Dispatcher {
     return true;
   }
 
-  /** Sends a command no longer, because nobody waits for its answer. */
-  withdraw(runnerId: string, commandId: string): void {
-    this.#pollers.find(runnerId)?.withdraw(commandId);
+  /** Sends a command no longer, because nobody waits for its answer. @returns whether the runner has not got it. */
+  withdraw(runnerId: string, commandId: string): boolean {
+    return this.#pollers.find(runnerId)?.withdraw(commandId) === true;
   }
 
   /** Forgets a runner that is gone. Its claims end with their leases. */

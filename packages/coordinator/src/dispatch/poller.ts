@@ -206,9 +206,9 @@ export class Poller {
     this.#commands.set(command.commandId, command);
   }
 
-  /** Sends a command no longer. */
-  withdraw(commandId: string): void {
-    this.#commands.delete(commandId);
+  /** Sends a command no longer. @returns whether it was not acknowledged yet. */
+  withdraw(commandId: string): boolean {
+    return this.#commands.delete(commandId);
   }
 
   /** Asks the runner to start a process for a suspect, unless it was asked just now. */

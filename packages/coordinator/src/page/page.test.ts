@@ -147,8 +147,12 @@ test("work is merged by a request of an admin's page alone, and never by a link 
     body: "{}",
   });
   expect(form.status).toBe(415);
-  for (const [body, commit] of [[{ commit: true }, true] as const, [{ commit: "yes" }, false] as const]) {
-    const merged = await post(path, body, admin);
+  expect((await post(path, { commit: true }, admin)).status).toBe(422);
+  for (const [given, commit] of [
+    [true, true],
+    ["yes", false],
+  ] as const) {
+    const merged = await post(path, { commit: given, revision: "r" }, admin);
     expect([merged.status, await merged.json()]).toEqual([200, { merged: "ses_1", commit }]);
   }
 });

@@ -12,6 +12,7 @@ import type { Page, PageCall } from "../api/api.ts";
 import { answer, readAll, type Exchange } from "../api/exchange.ts";
 import { checkBody, checkJsonType } from "../api/request-guards.ts";
 import { actorOf } from "../call/call.ts";
+import type { MergeAsked } from "../services/sessions/session-work.ts";
 import { Refusal } from "../call/refusal.ts";
 import { INDEX, isPageBuilt, readPageFiles, type PageFile } from "./page-files.ts";
 import { authorizationOf, cookieFor, fitsHeader, sealToken, SignIns } from "./sign-in.ts";
@@ -29,11 +30,8 @@ export interface PageOptions {
   readonly secrets?: () => Promise<object>;
   /** The work of a session in its folder, for admins: on this machine, or through a runner. */
   readonly workspace?: (sessionId: string) => Promise<object>;
-  /** Merges the work of a session into the project, for admins. It may commit first what is not committed. */
-  readonly merge?: (
-    sessionId: string,
-    options: { readonly commit: boolean; readonly actor: string },
-  ) => Promise<object>;
+  /** Merges the work of a session into the project, for admins. */
+  readonly merge?: (sessionId: string, asked: MergeAsked) => Promise<object>;
   /** The built files; by default those of this package. */
   readonly folder?: string;
 }
@@ -133,9 +131,15 @@ async function serveWorkspace(
   if (merge === undefined) throw new Refusal("not_found", "this page merges no work");
   checkBody(rawHeaders, BODY_BYTES);
   checkJsonType(rawHeaders);
-  const { commit } = readJson(await readAll(exchange, BODY_BYTES));
-  const how = { commit: commit === true, actor: actorOf(caller) };
-  const merged = await merge(sessionId, how).catch(withCause);
+  const { commit, revision } = readJson(await readAll(exchange, BODY_BYTES));
+  if (typeof revision !== "string" || revision === "")
+    throw new Refusal("validation", "the request says no revision of the work", {
+      at: "/revision",
+      expected: "the `revision` of the work as it was shown",
+      fix: "load the page again, and look at the work before it is merged",
+    });
+  const asked = { commit: commit === true, revision, actor: actorOf(caller) };
+  const merged = await merge(sessionId, asked).catch(withCause);
   answer(exchange, 200, "application/json", JSON.stringify(merged));
 }
 

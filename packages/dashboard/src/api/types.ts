@@ -133,6 +133,8 @@ export interface WorktreeWork extends PlainWorktree {
     readonly isOnlyHere: boolean;
   }[];
   readonly diff: string;
+  readonly isDiffCut: boolean;
+  readonly revision: string | null;
 }
 
 /** `none`: it has no worktree of its own. */

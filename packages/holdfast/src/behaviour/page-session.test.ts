@@ -100,6 +100,11 @@ function git(folder: string, ...args: readonly string[]): void {
   execFileSync("git", [...name, ...args], { cwd: folder, stdio: "ignore" });
 }
 
+/** The owner that a session gives to its worktree. */
+async function ownerOf(id: string): Promise<string> {
+  return String((await project.json<{ readonly createdAt: number }>("show", id)).createdAt);
+}
+
 test(
   "the workspace of a session shows its difference, its commits and what is nowhere else, and a session without one says why",
   ofCampaign,
@@ -112,7 +117,8 @@ test(
     for (const id of ["here", "none"])
       expect((await project.run("run", TURNS, "--session", id, "--input", "1")).code).toBe(0);
     const worktrees = new Worktrees({ folder: join(data, "holdfast", "worktrees") });
-    const { path } = await worktrees.open({ project: project.folder, session: "here" });
+    const owner = await ownerOf("here");
+    const { path } = await worktrees.open({ project: project.folder, session: "here", owner });
     writeFileSync(join(path, "value.txt"), "one\n<script>window.attacked = 1</script> \u202egnp.exe\n");
     git(path, "commit", "--quiet", "--all", "-m", "<b>bold</b> subject");
     appendFileSync(join(path, "value.txt"), "x".repeat(50_000));
@@ -140,12 +146,21 @@ test(
     expect(await stand.violations()).toEqual([]);
 
     await page.setViewportSize({ width: 1200, height: 800 });
+    await page.route("**/ui/workspaces/here", async (route) => {
+      const answer = (await (await route.fetch()).json()) as object;
+      await route.fulfill({ json: { ...answer, isDiffCut: true } });
+    });
+    await page.getByRole("button", { name: "Read again" }).click();
+    await page.getByText("The difference is too long for this page.").waitFor();
     await page.getByRole("button", { name: "Merge into the project…" }).press("Enter");
     const sure = page.getByRole("dialog", { name: "Merge into the project" });
+    await sure.getByText("A part of the difference is not shown here.").waitFor();
     await sure.getByText("3 files are not committed, and will be committed first.").waitFor();
     await sure.getByRole("button", { name: "Merge into the project" }).click();
     await page.getByText("is merged into main.").waitFor();
     expect(readFileSync(project.path("new file.txt"), "utf8")).toBe("new\n");
+    await stand.follow("audit");
+    await expect.poll(() => page.getByText("session.merge").count()).toBe(2);
 
     await stand.follow("sessions/none?tab=workspace");
     await page.getByText("This session has no worktree of its own").waitFor();
@@ -167,7 +182,8 @@ test("a comment on a line of the work is sent to the agent as a message", ofCamp
   const { page } = stand;
   await project.run("run", HOSTILE, "--park", "--session", "live");
   const worktrees = new Worktrees({ folder: join(data, "holdfast", "worktrees") });
-  const { path } = await worktrees.open({ project: project.folder, session: "live" });
+  const owner = await ownerOf("live");
+  const { path } = await worktrees.open({ project: project.folder, session: "live", owner });
   writeFileSync(join(path, "value.txt"), "one\nthree\n");
   await stand.follow("sessions/live?tab=workspace");
   await page.getByRole("button", { name: "Comment on a line" }).press("Enter");
@@ -203,7 +219,7 @@ test(
     const { page } = stand;
     await project.run("run", HOSTILE, "--park", "--session", "live");
     const worktrees = new Worktrees({ folder: join(data, "holdfast", "worktrees") });
-    await worktrees.open({ project: project.folder, session: "live" });
+    await worktrees.open({ project: project.folder, session: "live", owner: await ownerOf("live") });
 
     // Ctrl-C in the terminal of the server ends the git that it has just asked.
     writeFileSync(stop, "");

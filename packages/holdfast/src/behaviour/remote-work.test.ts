@@ -54,14 +54,15 @@ async function ask(path: string, body?: object, token = coordinator.adminToken):
 /** A session that a runner has ended, with a file in a worktree of its own. */
 async function workedOn(): Promise<string> {
   const sessionId = await startSession(coordinator, { agent: "turns", input: 1 });
-  const isDone = async (): Promise<boolean> =>
-    (await ask(`v1/sessions/${sessionId}`)).body["status"] === "completed";
-  await expect.poll(isDone, { timeout: 60_000 }).toBe(true);
-  const worktrees = new Worktrees({ folder: join(data, "holdfast", "worktrees") });
-  const { path } = await worktrees.open({ project: project.folder, session: sessionId });
+  const read = async () => (await ask(`v1/sessions/${sessionId}`)).body;
+  await expect.poll(async () => (await read())["status"], { timeout: 60_000 }).toBe("completed");
+  const owner = String((await read())["createdAt"]);
+  const { path } = await worktreesOf().open({ project: project.folder, session: sessionId, owner });
   writeFileSync(join(path, "made.txt"), "made\n");
   return sessionId;
 }
+
+const worktreesOf = () => new Worktrees({ folder: join(data, "holdfast", "worktrees") });
 
 const startRunner = (...args: string[]) =>
   startRunnerProcess(project, coordinator, "box", ["-p", ".", "--agents", TURNS, ...args]);
@@ -75,12 +76,14 @@ test(
     expect((await ask("ui/about")).body).toMatchObject({ hasWorkspaces: true });
     const read = await ask(`ui/workspaces/${sessionId}`);
     expect(read.body).toMatchObject({ status: "there", untracked: ["made.txt"] });
+    const { revision } = read.body;
 
-    const refused = await ask(`ui/workspaces/${sessionId}/merge`, { commit: true });
+    const refused = await ask(`ui/workspaces/${sessionId}/merge`, { commit: true, revision });
     expect([refused.status, refused.body]).toEqual([
       403,
       expect.objectContaining({
         code: "policy_denied",
+        detail: expect.stringContaining("says: the policy of the runner's machine"),
         fix: `run \`holdfast merge ${sessionId}\` in the project on that machine, or set "mergeWork": true in its policy`,
       }),
     ]);
@@ -91,15 +94,22 @@ test(
     const policy = join(data, "policy.json"); // Outside of the project, where agents write.
     writeFileSync(policy, '{"mergeWork": true}', { mode: 0o600 });
     await startRunner("--policy", policy);
-    const merged = await ask(`ui/workspaces/${sessionId}/merge`, { commit: true });
+    const { path } = (await worktreesOf().list(project.folder))[0]!;
+    writeFileSync(join(path, "late.txt"), "late\n");
+    const late = await ask(`ui/workspaces/${sessionId}/merge`, { commit: true, revision });
+    expect([late.status, late.body["code"]]).toEqual([409, "conflict"]);
+    const now = (await ask(`ui/workspaces/${sessionId}`)).body["revision"];
+    const merged = await ask(`ui/workspaces/${sessionId}/merge`, { commit: true, revision: now });
     expect(merged.body).toMatchObject({ into: "main", isNew: true });
     expect(existsSync(project.path("made.txt"))).toBe(true);
     const { rows } = (await ask("v1/audit")).body as { rows: readonly Answer["body"][] };
     const merges = rows
       .filter(({ action }) => action === "session.merge")
-      .map(({ object, actor }) => [object, actor]);
-    const asked = [`session:${sessionId}`, expect.stringMatching(/^admin:/)];
-    expect(merges).toEqual([asked, asked]);
+      .map(({ object, actor, outcome }) => [object, actor, outcome]);
+    const row = (outcome: string) => [`session:${sessionId}`, expect.stringMatching(/^admin:/), outcome];
+    const outcomes = ["asked", "policy_denied", "asked", "conflict", "asked", "done"];
+    expect(merges).toEqual(expect.arrayContaining(outcomes.map(row)));
+    expect(merges).toHaveLength(outcomes.length);
   },
 );
 

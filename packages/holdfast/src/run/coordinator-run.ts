@@ -96,9 +96,9 @@ async function serve(
         ...(supervised === undefined
           ? {
               workspace: (sessionId) => coordinator.work(sessionId),
-              merge: (sessionId, how) => coordinator.mergeWork(sessionId, how),
+              merge: (sessionId, asked) => coordinator.mergeWork(sessionId, asked),
             }
-          : pageWorkspaces(storage.reader, io)),
+          : pageWorkspaces(storage, io)),
       }),
       log: (message, error) => warn(io, message, error),
     });

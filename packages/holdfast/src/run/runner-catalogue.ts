@@ -1,10 +1,9 @@
 // `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
 
 import { PROVIDER_KEYS, readEnvironments, type AgentRecord, type OfferedAgent } from "@holdfast/agents";
-import { Redactor, type WantedSecrets, dataFolder } from "@holdfast/system";
+import { type Redactor, type WantedSecrets, dataFolder } from "@holdfast/system";
 import { SessionEnvironments, type RunnerOptions, type RunnerPolicy } from "@holdfast/runner";
 import type { Machine } from "@holdfast/machine";
-import { holdSecrets } from "@holdfast/terminal/secrets/held-secrets";
 import { environmentsFile } from "../library/given-environment.ts";
 import { agentPlaces, type AgentSearch } from "../agents/agent-places.ts";
 import type { Io } from "@holdfast/terminal/frame/command";
@@ -29,14 +28,13 @@ interface OwnAgents {
 export async function catalogueOf(
   { agentFiles, ...policy }: FoundPolicy["policy"],
   search: AgentSearch,
-  secrets: Iterable<string>,
+  held: Redactor,
   own: OwnAgents,
   io: Io,
   offered: (current: readonly AgentRecord[]) => void,
 ): Promise<Pick<RunnerOptions, "catalogueAgents">> {
   if (agentFiles === undefined) return {};
   const { pushedAgents } = await import("@holdfast/machine/pushed-agents");
-  const redactor = new Redactor(secrets);
   const home = io.env["HOME"] ?? "";
   const { thisMachine, userSettings } = await import("../agents/this-machine.ts");
   const { notes: _notes, ...settings } = userSettings(search, search.mode);
@@ -54,7 +52,7 @@ export async function catalogueOf(
         io.note(
           `${io.notes.symbols.warn} ${plainLine(`the ${what} is not offered: ${reason}`, MESSAGE_CHARS)}`,
         ),
-      announced: (reason) => announcedReason(reason, redactor, home),
+      announced: (reason) => announcedReason(reason, held, home),
     }),
   };
 }
@@ -80,10 +78,10 @@ function offeredOf({ agents, loaded }: OwnAgents): ReadonlyMap<string, OfferedAg
 export async function coordinatorEnvironments(
   { agentFiles }: FoundPolicy["policy"],
   cwd: string,
-  io: Io,
+  held: Redactor,
+  io: Pick<Io, "env">,
 ): Promise<{ readonly environments?: SessionEnvironments; readonly machine?: Machine }> {
   if (agentFiles?.coordinatorEnvironments !== true) return {};
-  const held = holdSecrets([], io);
   const environments = new SessionEnvironments((values) => {
     for (const value of values) held.add(value);
   });

@@ -246,7 +246,8 @@ export async function runnerOptions(
   const servesOthers = !args.has("supervised"); // The local stack serves the person who started it.
   const stage = findStage(io);
   const labels = { ...defined({ env: stage }), ...readLabels(args, "label") };
-  const { environments, ...own } = await coordinatorEnvironments(policy, workspace, io);
+  const held = holdSecrets([], io);
+  const { environments, ...own } = await coordinatorEnvironments(policy, workspace, held, io);
   // The local stack is the user's own machine, and has no labels to give (demands-1).
   const demanded = servesOthers ? { labels: allLabels(labels, workspace, args.text("name")) } : undefined;
   const code = await loadCode(args, io, workspace, policyFile, executors, {
@@ -278,10 +279,8 @@ export async function runnerOptions(
   const given = await supervised?.handedOver;
   const secrets =
     given === undefined ? await suppliedFor(wanted, args, io) : new Map(Object.entries(given.secrets));
-  if (given !== undefined) {
-    holdSecrets(secrets.values(), io);
-    io.supply(secrets);
-  }
+  for (const value of secrets.values()) held.add(value);
+  if (given !== undefined) io.supply(secrets);
   const token = given?.token ?? (await tokenOf(args, io));
   const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
   const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);
@@ -295,11 +294,11 @@ export async function runnerOptions(
     secrets,
     labels,
     insecure: args.has("insecure"),
-    work: runnerWork(workspace, policy.mergeWork === true, io),
+    work: runnerWork(workspace, policy.mergeWork === true, held, io),
     ...(await catalogueOf(
       policy,
       { cwd: workspace, env: io.env, servesOthers, mode, ...demanded, ...own },
-      secrets.values(),
+      held,
       code,
       io,
       (current) => executors.noteOffered(current),

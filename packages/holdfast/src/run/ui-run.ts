@@ -44,7 +44,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     monotonic: () => systemClock.monotonic(),
     agents: () => agentFiles(io),
     secrets: () => secretNames(io),
-    ...pageWorkspaces(storage.reader, io),
+    ...pageWorkspaces(storage, io),
   });
   const server = serveSessions({
     storage,

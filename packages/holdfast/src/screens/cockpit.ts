@@ -214,12 +214,13 @@ class Cockpit {
   }
 
   /** Git is asked again when the session has changed. It is slow, so nothing waits for it. */
-  #readWork({ session: { sessionId, updatedAt, nextSeq } }: LiveSession): void {
+  #readWork({ session }: LiveSession): void {
+    const { sessionId, updatedAt, nextSeq } = session;
     const of = `${sessionId} ${updatedAt} ${nextSeq}`;
     if (this.#work.of === of) return;
     const isSame = this.#work.of.startsWith(`${sessionId} `);
     this.#work = { of, diff: isSame ? this.#work.diff : undefined };
-    void sessionWork(sessionId, this.#options.io)
+    void sessionWork(session, this.#options.io)
       .catch(() => undefined)
       .then((found) => {
         if (this.#work.of !== of) return;

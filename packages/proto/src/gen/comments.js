@@ -210,7 +210,7 @@ export const COMMENTS = {
   "holdfast.v1.Runner.trials_of": "The runner beside which it runs suspects alone. Absent for any other runner.",
   "holdfast.v1.Runner.version": "The version of Holdfast that it runs. Absent for a runner that did not say.",
   "holdfast.v1.RunnerCommand": "A command, which is sent again until it is acknowledged.",
-  "holdfast.v1.RunnerCommand.arguments": "The arguments of `merge_work`: `commit`, whether to commit first what is not committed, and `title`, that of the session.",
+  "holdfast.v1.RunnerCommand.arguments": "The arguments of `read_work` and `merge_work`: `createdAt`, which tells the session from an earlier one of its id. Of `merge_work` also `commit`, whether to commit first what is not committed, `revision`, the work as it was shown, and `title`, that of the session.",
   "holdfast.v1.RunnerCommand.type": "`stop` the work on a session, `drain` the whole runner, or start a process for trials to `try` a session that was lost repeatedly. `read_work` and `merge_work` ask for the work of a session in its folder, and for its merge into the project. Each is answered by AnswerCommand.",
   "holdfast.v1.RunnerService.AnswerCommand": "Answers a command that asks for something. Nothing is stored, and an answer that nobody waits for is dropped.",
   "holdfast.v1.RunnerService.CreateJobToken": "Creates a token for the agent of a claim that this runner holds. The token is valid for that one session, while the claim is the session's newest and has not passed. It is created on demand, and not with each claim.",

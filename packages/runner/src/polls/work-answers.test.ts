@@ -1,3 +1,4 @@
+import { Redactor } from "@holdfast/system";
 import { expect, test } from "vitest";
 import type { Command } from "./poll-loop.ts";
 import { WorkAnswers, type WorkOfSessions } from "./work-answers.ts";
@@ -11,7 +12,8 @@ const command = (commandId: string, type: string, given: object = {}) =>
   }) as unknown as Command;
 
 /** The answers over this work, as they were sent. */
-function answersOver(work: WorkOfSessions) {
+function answersOver(given: Omit<WorkOfSessions, "redactor">) {
+  const work = { redactor: new Redactor(["key-of-a-model"]), ...given };
   const sent: unknown[] = [];
   const answers = new WorkAnswers(work, async ({ answer, error }) => {
     sent.push(JSON.parse(Buffer.from(answer ?? error ?? []).toString()));
@@ -50,4 +52,33 @@ test("a coordinator that asks for much at once is refused, and can ask again", a
   await Promise.all(asked);
   await answers.answer(command("later", "read_work"));
   expect(sent.at(-1)).toEqual({ status: "none" });
+});
+
+test("no answer and no error has a secret of the runner", async () => {
+  const { answers, sent } = answersOver({
+    read: async ({ sessionId }) => {
+      if (sessionId === "ses_a") return { diff: '+KEY="key-of-a-model"\n' };
+      throw new Error("no file key-of-a-model");
+    },
+  });
+  await answers.answer(command("1", "read_work"));
+  await answers.answer({ ...command("2", "read_work"), sessionId: "ses_b" });
+  expect(JSON.stringify(sent)).not.toContain("key-of-a-model");
+  expect(sent).toEqual([
+    { diff: expect.stringContaining("+KEY=") },
+    expect.objectContaining({ name: "Error" }),
+  ]);
+});
+
+test("a runner waits for a merge that it has begun", async () => {
+  const gate = Promise.withResolvers<object>();
+  const { answers, sent } = answersOver({ read: async () => ({}), merge: () => gate.promise });
+  void answers.answer(command("1", "merge_work", { revision: "r" }));
+  let isIdle = false;
+  const idle = answers.idle().then(() => (isIdle = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(isIdle).toBe(false);
+  gate.resolve({ isNew: true });
+  await idle;
+  expect(sent).toEqual([{ isNew: true }]);
 });

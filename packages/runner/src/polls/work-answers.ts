@@ -2,22 +2,36 @@
 //
 //   - A command may arrive twice. It is carried out once while its answer is awaited.
 //   - A coordinator that asks too much keeps the runner from no other work: few commands run at once.
+//   - No answer has a secret that this process holds, as a file or a diff may have one.
 //   - A title becomes a line of the history of git, and is made one line without control characters here.
 
 import { HoldfastError, recordError, titleFrom } from "@holdfast/core";
+import type { Redactor } from "@holdfast/system";
 import type { Command } from "./poll-loop.ts";
 
 /** Each starts programs of git. */
 const AT_ONCE_MAX = 4;
 
+/** A session. An earlier one of the same id had another time of its start. */
+interface SessionOfWork {
+  readonly sessionId: string;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
+
 /** The work of sessions in their folders on this machine. */
 export interface WorkOfSessions {
+  /** It removes the secrets that no answer may contain. */
+  readonly redactor: Pick<Redactor, "json" | "text">;
   /** The work of a session, in JSON. */
-  read(sessionId: string): Promise<object>;
-  /** Merges that work into the project. Without it the policy of the machine forbids merges. */
+  read(session: SessionOfWork): Promise<object>;
+  /**
+   * Merges that work into the project, if it still is of this revision. Without it the policy of the machine
+   * forbids merges.
+   */
   merge?(
-    sessionId: string,
-    how: { readonly commit: boolean; readonly title: string | undefined },
+    session: SessionOfWork,
+    how: { readonly commit: boolean; readonly revision: string; readonly title: string | undefined },
   ): Promise<object>;
 }
 
@@ -30,7 +44,7 @@ interface WorkAnswer {
 export class WorkAnswers {
   readonly #work: WorkOfSessions | undefined;
   readonly #send: (answer: WorkAnswer) => Promise<unknown>;
-  readonly #underway = new Set<string>();
+  readonly #underway = new Map<string, Promise<void>>();
 
   /** @param send gives an answer to the coordinator. Its failures are ignored, as the caller can ask again. */
   constructor(work: WorkOfSessions | undefined, send: (answer: WorkAnswer) => Promise<unknown>) {
@@ -42,22 +56,33 @@ export class WorkAnswers {
   async answer(command: Command): Promise<void> {
     const { commandId } = command;
     if (this.#underway.has(commandId)) return;
-    this.#underway.add(commandId);
+    const answered = this.#answer(command);
+    this.#underway.set(commandId, answered);
+    await answered;
+    this.#underway.delete(commandId);
+  }
+
+  /** Resolves when nothing is carried out any more. */
+  async idle(): Promise<void> {
+    while (this.#underway.size > 0) await Promise.all(this.#underway.values());
+  }
+
+  async #answer(command: Command): Promise<void> {
+    const redactor = this.#work?.redactor;
+    const isCrowded = this.#underway.size >= AT_ONCE_MAX;
     try {
-      const answered = await this.#carryOut(command).then(
-        (answer) => ({ answer: bytesOf(answer) }),
-        (error: unknown) => ({ error: bytesOf(recordError(error)) }),
+      const answered = await this.#carryOut(command, isCrowded).then(
+        (answer) => ({ answer: bytesOf(answer, redactor) }),
+        (error: unknown) => ({ error: bytesOf(recordError(error, (text) => redactor?.text(text) ?? text)) }),
       );
-      await this.#send({ commandId, ...answered });
+      await this.#send({ commandId: command.commandId, ...answered });
     } catch {
       // The coordinator is away, or its caller no longer waits.
-    } finally {
-      this.#underway.delete(commandId);
     }
   }
 
-  async #carryOut({ type, sessionId = "", arguments: bytes }: Command): Promise<object> {
-    if (this.#underway.size > AT_ONCE_MAX)
+  async #carryOut({ type, sessionId = "", arguments: bytes }: Command, isCrowded: boolean): Promise<object> {
+    if (isCrowded)
       throw new HoldfastError("rate_limited", "the runner shows the work of other sessions now", {
         expected: `at most ${AT_ONCE_MAX} questions at once`,
         fix: "ask again in a moment",
@@ -66,7 +91,11 @@ export class WorkAnswers {
       throw new HoldfastError("not_implemented", "this runner shows no work of sessions", {
         fix: "use a runner that `holdfast runner` has started",
       });
-    if (type === "read_work") return this.#work.read(sessionId);
+    const given = JSON.parse(Buffer.from(bytes ?? []).toString() || "{}") as Readonly<
+      Record<string, unknown>
+    >;
+    const session = { sessionId, createdAt: Number(given["createdAt"]) };
+    if (type === "read_work") return this.#work.read(session);
     if (this.#work.merge === undefined)
       throw new HoldfastError(
         "policy_denied",
@@ -76,13 +105,17 @@ export class WorkAnswers {
           fix: `run \`holdfast merge ${sessionId}\` in the project on that machine, or set "mergeWork": true in its policy`,
         },
       );
-    const how = JSON.parse(Buffer.from(bytes ?? []).toString() || "{}") as Readonly<Record<string, unknown>>;
-    const given = typeof how["title"] === "string" ? how["title"] : "";
-    const title = titleFrom({ title: given, input: undefined });
-    return this.#work.merge(sessionId, { commit: how["commit"] === true, title });
+    const title = titleFrom({ title: textOf(given["title"]), input: undefined });
+    const revision = textOf(given["revision"]);
+    return this.#work.merge(session, { commit: given["commit"] === true, revision, title });
   }
 }
 
-function bytesOf(value: object): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(JSON.stringify(value));
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function bytesOf(value: object, redactor?: Pick<Redactor, "json">): Uint8Array<ArrayBuffer> {
+  const text = JSON.stringify(value);
+  return new TextEncoder().encode(redactor?.json(text) ?? text);
 }

@@ -24,11 +24,17 @@ export interface WorktreeSummary {
   readonly stat: string;
 }
 
+/** A diff as text, which says at the end of a part where that part is cut. */
+export interface WorkDiff {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
 export async function summarizeWork(record: WorktreeRecord, settings: GitSettings): Promise<WorktreeSummary> {
   const { path, branch, base } = record;
   const { stdout } = await gitIn(path, ["rev-list", "--count", `${base}..HEAD`], settings);
   const stat = await diffWork(record, undefined, true, settings);
-  return { branch, base, path, commits: Number(stdout), stat: stat.trimEnd() };
+  return { branch, base, path, commits: Number(stdout), stat: stat.text.trimEnd() };
 }
 
 /**
@@ -41,11 +47,11 @@ export async function diffWork(
   end: string | undefined,
   isStat: boolean,
   settings: GitSettings,
-): Promise<string> {
+): Promise<WorkDiff> {
   const diffs = [await diffOne(record, end, isStat ? ["--stat=100"] : [], settings)];
   for (const part of (await partsOf(record, settings)).toReversed())
     diffs.push(await diffPart(part, end !== undefined, isStat));
-  return diffs.join("");
+  return { text: diffs.map(({ text }) => text).join(""), isCut: diffs.some(({ isCut }) => isCut) };
 }
 
 /** @param isKept whether the kept commits are compared, and not the files. */
@@ -53,7 +59,7 @@ async function diffPart(
   { at, record, settings, isThere }: WorktreePart,
   isKept: boolean,
   isStat: boolean,
-): Promise<string> {
+): Promise<WorkDiff> {
   const { rescue, branch } = namesOf("", record.session);
   const { project } = record;
   const end =
@@ -61,10 +67,11 @@ async function diffPart(
       ? undefined
       : ((await commitOf(rescue, project, settings)) ??
         (await commitOf(`refs/heads/${branch}`, project, settings)));
-  if (end === undefined && !isThere) return "";
+  if (end === undefined && !isThere) return { text: "", isCut: false };
   const form = isStat ? ["--stat=100"] : [`--src-prefix=a/${at}/`, `--dst-prefix=b/${at}/`];
   const diff = await diffOne(record, end, form, settings);
-  return isStat && diff !== "" ? `In the submodule ${at}:\n${diff}` : diff;
+  if (!isStat || diff.text === "") return diff;
+  return { ...diff, text: `In the submodule ${at}:\n${diff.text}` };
 }
 
 async function diffOne(
@@ -72,7 +79,7 @@ async function diffOne(
   end: string | undefined,
   form: readonly string[],
   settings: GitSettings,
-): Promise<string> {
+): Promise<WorkDiff> {
   const args = ["diff", ...PLAIN_DIFF, ...form, base];
   if (end !== undefined)
     return marked(await gitIn(project, [...args, end, "--"], settings, { outputBytes: DIFF_BYTES }));
@@ -92,9 +99,9 @@ async function diffOne(
     if (files.length > 0) await gitIn(path, add, settings, { env, input });
     const diff = marked(await gitIn(path, [...args, "--"], settings, { env, outputBytes: DIFF_BYTES }));
     const repositories = found.filter(isRepository);
-    return repositories.length === 0
-      ? diff
-      : `${diff}\n(git repositories inside are left out: ${repositories.join(", ")})\n`;
+    if (repositories.length === 0) return diff;
+    const left = `\n(git repositories inside are left out: ${repositories.join(", ")})\n`;
+    return { ...diff, text: diff.text + left };
   });
 }
 
@@ -116,8 +123,9 @@ async function inDraft<T>(
   }
 }
 
-function marked({ stdout, isCut }: { readonly stdout: string; readonly isCut: boolean }): string {
-  return isCut ? `${stdout}\n(the diff is longer than ${DIFF_BYTES / 2} bytes, and is cut)\n` : stdout;
+function marked({ stdout, isCut }: { readonly stdout: string; readonly isCut: boolean }): WorkDiff {
+  const note = isCut ? `\n(the diff is longer than ${DIFF_BYTES} bytes, and is cut)\n` : "";
+  return { text: stdout + note, isCut };
 }
 
 /** Commits to the branch what is not committed, in each submodule first. A second call finds nothing left. */

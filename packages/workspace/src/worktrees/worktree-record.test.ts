@@ -27,7 +27,7 @@ test("a record that an agent has written in its worktree is the work of no sessi
   const record = readFileSync(`${path}.json`, "utf8").replace('"session": "s"', '"session": "s/planted"');
   writeFileSync(join(path, "planted.json"), record, { mode: 0o600 });
   const refused = { code: "usage", message: "a session id is no path" };
-  await expect(worktrees.work(project, "s/planted")).rejects.toMatchObject(refused);
+  await expect(worktrees.work(project, "s/planted", "")).rejects.toMatchObject(refused);
   await expect(worktrees.find(project, "s/planted")).rejects.toMatchObject(refused);
   await expect(worktrees.open({ project, session: "s/other" })).rejects.toMatchObject(refused);
 });
@@ -35,6 +35,13 @@ test("a record that an agent has written in its worktree is the work of no sessi
 test("a whole id finds the worktree of exactly its session", async () => {
   await worktrees.open({ project, session: "s-1" });
   expect((await worktrees.find(project, "s")).session).toBe("s-1");
-  await expect(worktrees.find(project, "s", true)).rejects.toMatchObject({ code: "not_found" });
-  expect((await worktrees.find(project, "s-1", true)).session).toBe("s-1");
+  await expect(worktrees.find(project, "s", "")).rejects.toMatchObject({ code: "not_found" });
+  expect((await worktrees.find(project, "s-1", "")).session).toBe("s-1");
+});
+
+test("the work of an earlier session of an id is not that of a later one", async () => {
+  await worktrees.open({ project, session: "s", owner: "1" });
+  expect(await worktrees.work(project, "s", "2")).toBeUndefined();
+  await expect(worktrees.find(project, "s", "2")).rejects.toMatchObject({ code: "not_found" });
+  expect((await worktrees.work(project, "s", "1"))?.session).toBe("s");
 });

@@ -118,10 +118,15 @@ export function readRecord(path: string): WorktreeRecord | undefined {
   });
 }
 
-/** The record of exactly this session. Disks that ignore case have the same file for two sessions. */
-export function readRecordOf(folder: string, session: string): WorktreeRecord | undefined {
+/**
+ * The record of exactly this session. Disks that ignore case have the same file for two sessions.
+ *
+ * @param owner that of the session, where an earlier session of the id is not meant.
+ */
+export function readRecordOf(folder: string, session: string, owner?: string): WorktreeRecord | undefined {
   const record = readRecord(namesOf(folder, session).record);
-  return record?.session === session ? record : undefined;
+  const isIts = record?.session === session && (owner === undefined || record.owner === owner);
+  return isIts ? record : undefined;
 }
 
 /** The records of one repository, the oldest first. */

@@ -450,13 +450,13 @@ test(
 );
 
 test("a session without a worktree has no work, and a read that is cut off is an error and not that", async () => {
-  expect(await worktrees.work(place, "s")).toBeUndefined(); // No repository is here.
+  expect(await worktrees.work(place, "s", "")).toBeUndefined(); // No repository is here.
   commit(project, "a.txt", "one\n");
   const made = await open("s1");
   await open("s2");
-  expect(await worktrees.work(project, "s")).toBeUndefined(); // Two others begin with this id.
+  expect(await worktrees.work(project, "s", "")).toBeUndefined(); // Two others begin with this id.
   commit(made.path, "b.txt", "two\n");
-  expect((await worktrees.work(project, "s1"))?.diff).toContain("+two");
+  expect((await worktrees.work(project, "s1", ""))?.diff).toContain("+two");
 
   const bin = join(place, "bin");
   mkdirSync(bin);
@@ -464,7 +464,7 @@ test("a session without a worktree has no work, and a read that is cut off is an
     const script = `#!/bin/sh\ncase "$*" in *" diff "*) ${action};; esac\nPATH="$REAL" exec git "$@"\n`;
     writeFileSync(join(bin, "git"), script.replace("$REAL", process.env["PATH"]!), { mode: 0o755 });
     const environment = { ...process.env, HOME: place, PATH: `${bin}:${process.env["PATH"]}` };
-    return new Worktrees({ folder: join(place, "data"), environment }).work(project, "s1");
+    return new Worktrees({ folder: join(place, "data"), environment }).work(project, "s1", "");
   };
   await expect(cut("kill -TERM $$")).rejects.toMatchObject({
     code: "unavailable",

@@ -25,18 +25,12 @@ import {
 import { makePrivateFolder, type Environment } from "@holdfast/system";
 import { isRunning, processIdentity } from "@holdfast/system/processes";
 
-import { isRepository } from "../git/stage.ts";
 import type { FileSnapshot } from "../workspace/capabilities.ts";
-import {
-  commitWork,
-  diffWork,
-  draftCommit,
-  summarizeWork,
-  type WorktreeSummary,
-} from "./compare-worktree.ts";
-import { listCommits, type WorktreeCommit } from "./list-commits.ts";
+import { commitWork, diffWork, summarizeWork, type WorktreeSummary } from "./compare-worktree.ts";
 import { createWorktree, taken } from "./create-worktree.ts";
-import { mergeWorktree, planMerge, refuseOpen, type MergedWorktree } from "./merge-worktree.ts";
+import { mergeWork, type MergeRequest } from "./merge/merge-work.ts";
+import type { MergedWorktree } from "./merge/merge-worktree.ts";
+import { readWork, type WorktreeChange } from "./read-work.ts";
 import { removeWorktree } from "./remove-worktree.ts";
 import {
   baseCommit,
@@ -102,12 +96,7 @@ export interface ListedWorktree extends Worktree, WorktreeFacts {
 }
 
 /** Everything that a session has done in its worktree. */
-export interface WorktreeWork extends ListedWorktree {
-  /** The commits since the base, the newest first. */
-  readonly commits: readonly WorktreeCommit[];
-  /** The whole change since the base, as `diff` gives it. */
-  readonly diff: string;
-}
+export interface WorktreeWork extends ListedWorktree, WorktreeChange {}
 
 export class Worktrees {
   readonly #folder: string;
@@ -187,15 +176,15 @@ export class Worktrees {
    * The record of a session's worktree as it is now, also by the beginning of the id. @throws NotFoundError
    * `not_found`, UsageError for several.
    *
-   * @param isWhole whether the id is no beginning of one.
+   * @param owner as it was opened with: the id is then whole, and an earlier session of the id is not meant.
    */
-  async find(project: string, session: string, isWhole = false): Promise<WorktreeRecord> {
+  async find(project: string, session: string, owner?: string): Promise<WorktreeRecord> {
     // The project may have been another working tree of the repository, which is gone now.
     const { folder, project: root } = await this.#repository(project);
-    const exact = readRecordOf(folder, session);
+    const exact = readRecordOf(folder, session, owner);
     const found =
       exact === undefined
-        ? readRecords(folder).filter((record) => !isWhole && isMeantBy(record.session, session))
+        ? readRecords(folder).filter((record) => owner === undefined && isMeantBy(record.session, session))
         : [exact];
     if (found.length > 1)
       throw new UsageError(`"${session}" means several sessions with worktrees`, {
@@ -228,58 +217,34 @@ export class Worktrees {
     const { rescue } = namesOf(folder, record.session);
     const end =
       record.state === "removed" ? await commitOf(rescue, record.project, this.#settings) : undefined;
-    return diffWork(record, end, options.stat === true, this.#settings);
+    return (await diffWork(record, end, options.stat === true, this.#settings)).text;
   }
 
   /**
    * The worktree of exactly this session with its commits and its change, also when its folder is gone.
    * `undefined` when it has none, as in a project that is in no repository. A read that fails throws.
+   *
+   * @param owner as it was opened with.
    */
-  async work(project: string, session: string): Promise<WorktreeWork | undefined> {
+  async work(project: string, session: string, owner: string): Promise<WorktreeWork | undefined> {
     const repository = await findAnyRepository(project, this.#folder, this.#settings);
-    const own = repository && readRecordOf(repository.folder, session);
+    const own = repository && readRecordOf(repository.folder, session, owner);
     if (repository === undefined || own === undefined) return undefined;
     const record = await this.#now({ ...own, project: repository.project });
     const listed = await this.#listed(record, repository);
-    const { path, branch } = record;
-    const tip = `refs/heads/${branch}`;
-    if (listed.head !== null && record.state !== "removed") {
-      const commits = await listCommits(record, listed.head, path, this.#settings);
-      return { ...listed, commits, diff: await diffWork(record, undefined, false, this.#settings) };
-    }
-    const root = record.project;
-    const end = await commitOf(tip, root, this.#settings);
-    const whole =
-      (listed.rescue === null ? undefined : await commitOf(listed.rescue, root, this.#settings)) ?? end;
-    const commits = end === undefined ? [] : await listCommits(record, end, root, this.#settings);
-    const diff = whole === undefined ? "" : await diffWork(record, whole, false, this.#settings);
-    return { ...listed, commits, diff };
+    return { ...listed, ...(await readWork(record, listed, this.#settings)) };
   }
 
   /**
-   * Merges the branch into the current branch of the project. A refusal has changed nothing.
+   * Merges the work into the current branch of the project. A refusal has changed nothing there.
    *
-   * @param messages of the merge commit, and of a commit of what is open. Without the second one, open work is
-   *   refused.
-   * @throws HoldfastError `conflict` or `uncommitted_changes`.
+   * @throws HoldfastError `conflict`, `uncommitted_changes` or `policy_denied`.
    */
-  async merge(
-    project: string,
-    session: string,
-    messages: { readonly merge?: string | undefined; readonly commit?: string | undefined } = {},
-  ): Promise<MergedWorktree> {
-    const { merge, commit } = messages;
-    const isCommitted = commit !== undefined;
-    const record = await (isCommitted ? this.#ready(project, session) : this.find(project, session));
+  async merge(project: string, session: string, request: MergeRequest = {}): Promise<MergedWorktree> {
+    const record = await this.find(project, session);
+    if (request.commit !== undefined) await this.#check(record);
     const { project: root } = await this.#repository(project);
-    const { changed, untracked } = await readFacts(record, this.#settings);
-    const open = [...changed, ...untracked];
-    refuseOpen(record, isCommitted ? open.filter(isRepository) : open);
-    if (isCommitted && open.length > 0) {
-      await planMerge(record, root, this.#settings, await draftCommit(record, this.#settings));
-      await commitWork(record, commit, this.#settings);
-    }
-    return mergeWorktree(record, root, this.#settings, merge);
+    return mergeWork(record, root, request, this.#settings);
   }
 
   /** Keeps the files of a session as they are. A second call without a change in between keeps nothing more. */

@@ -17,7 +17,7 @@ function open({ polls = true } = {}) {
         if (polls) sent.set(command.commandId, command);
         return polls;
       },
-      withdraw: (_runnerId, commandId) => void sent.delete(commandId),
+      withdraw: (_runnerId, commandId) => sent.delete(commandId),
     },
   });
   return { clock, sent, answers };
@@ -38,12 +38,26 @@ test("only the runner that was asked answers, and the command is sent no longer"
   answers.take("r1", { commandId, answer: json({}) }); // Nobody waits any more.
 });
 
-test("an error of the runner is the caller's, with its code", async () => {
+test.each([
+  ["its code", { name: "E", message: "no", code: "policy_denied" }, "policy_denied", "no"],
+  ["no code of the coordinator's own", { message: "no", code: "unauthorized" }, "unavailable", "no"],
+  ["no code", { message: "no" }, "unavailable", "no"],
+  ["no error", null, "unavailable", "it failed"],
+] as const)("an error of the runner is the caller's, as its words: %s", async (_what, error, code, said) => {
   const { sent, answers } = open();
   const asked = answers.ask("r1", ASKED);
   const [commandId = ""] = sent.keys();
-  answers.take("r1", { commandId, error: json({ name: "E", message: "no", code: "policy_denied" }) });
-  await expect(asked).rejects.toMatchObject({ code: "policy_denied", message: "no" });
+  answers.take("r1", { commandId, error: json(error) });
+  await expect(asked).rejects.toMatchObject({ code, message: `the runner r1 says: ${said}` });
+});
+
+test("a merge that its runner has got is not said to be left undone", async () => {
+  const { sent, answers, clock } = open();
+  const asked = answers.ask("r1", { ...ASKED, type: "merge_work" });
+  const failure = expect(asked).rejects.toMatchObject({ fix: expect.stringContaining("may still carry") });
+  sent.clear(); // It is acknowledged.
+  await clock.advance(30_000);
+  await failure;
 });
 
 test("a runner that is away is not asked, and a silent one is asked for half a minute", async () => {

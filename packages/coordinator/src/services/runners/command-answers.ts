@@ -3,16 +3,33 @@
 //   - Nothing is stored: the caller of a coordinator that ends asks again.
 //   - Only the runner that was asked can answer, and only while the caller waits.
 //   - A command that its runner did not get in that time is withdrawn, so that nothing happens later.
+//   - An error has the words of the runner, says so, and has a code that such a question can have.
 
-import { errorFrom, mintId, type Clock, type Random, type RecordedError } from "@holdfast/core";
+import { defined, mintId, type Clock, type ErrorCode, type Random } from "@holdfast/core";
 import { Refusal } from "../../call/refusal.ts";
 import { valueOf } from "../../call/json-field.ts";
 import type { Dispatcher } from "../../dispatch/dispatcher.ts";
 import type { RunnerCommand } from "../../dispatch/poller.ts";
 
-/** A merge runs hooks of git, and a large repository is slow to compare. */
+/** A large repository is slow to compare. */
 const ANSWER_MS = 30_000;
 const OPEN_MAX = 100;
+
+/** The codes of a runner's own errors. Any other one is `unavailable`, so that a runner speaks for nobody else. */
+const CODES: readonly string[] = [
+  "conflict",
+  "uncommitted_changes",
+  "policy_denied",
+  "not_found",
+  "file_not_found",
+  "invalid_input",
+  "config_invalid",
+  "limit_exceeded",
+  "locked",
+  "rate_limited",
+  "not_implemented",
+] satisfies readonly ErrorCode[];
+const SAID_CHARS = 2_000;
 
 interface Question {
   readonly runnerId: string;
@@ -56,7 +73,10 @@ export class CommandAnswers {
       });
     const commandId = mintId("cmd", clock.now(), () => random.u32());
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const cancel = clock.setTimer(() => reject(silent(runnerId)), ANSWER_MS);
+    const cancel = clock.setTimer(() => {
+      const isWithdrawn = dispatcher.withdraw(runnerId, commandId);
+      reject(isWithdrawn ? silent(runnerId) : unanswered(runnerId, command.type));
+    }, ANSWER_MS);
     this.#open.set(commandId, { runnerId, resolve, reject });
     try {
       if (!dispatcher.ask(runnerId, { commandId, ...command })) throw silent(runnerId);
@@ -74,8 +94,34 @@ export class CommandAnswers {
     // mutant: answer-of-another-runner
     if (question === undefined || question.runnerId !== runnerId) return;
     if (error === undefined) question.resolve(valueOf(answer, "answer"));
-    else question.reject(errorFrom(valueOf(error, "error") as RecordedError));
+    else question.reject(saidBy(runnerId, valueOf(error, "error")));
   }
+}
+
+function saidBy(runnerId: string, error: unknown): Refusal {
+  const said = (typeof error === "object" && error !== null ? error : {}) as Readonly<
+    Record<string, unknown>
+  >;
+  const text = (name: string): string | undefined => {
+    const value = said[name];
+    return typeof value === "string" ? value.slice(0, SAID_CHARS) : undefined;
+  };
+  const code = said["code"];
+  return new Refusal(
+    CODES.includes(String(code)) ? (code as ErrorCode) : "unavailable",
+    `the runner ${runnerId} says: ${text("message") ?? "it failed"}`,
+    defined({ at: text("at"), got: text("got"), expected: text("expected"), fix: text("fix") }),
+  );
+}
+
+/** The runner has got the question, and may carry it out after all. */
+function unanswered(runnerId: string, type: RunnerCommand["type"]): Refusal {
+  return new Refusal("unavailable", `the runner ${runnerId} has not answered within half a minute`, {
+    fix:
+      type === "merge_work"
+        ? "read the work again before you repeat the merge: the runner may still carry this one out"
+        : "try again",
+  });
 }
 
 function silent(runnerId: string): Refusal {

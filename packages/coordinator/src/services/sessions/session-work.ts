@@ -1,36 +1,80 @@
 // `workOf`, `mergeWork`: the work of a session in its folder, which is on the machine of the runner that ran the
 // session last. That runner is asked.
 
-import { defined, type Session } from "@holdfast/core";
+import { defined, HoldfastError, type Change, type Session } from "@holdfast/core";
 import { bytesOfValue } from "../../call/json-field.ts";
+import type { RunnerCommand } from "../../dispatch/poller.ts";
 import { endedRuns } from "../ended-runs.ts";
 import { sessionNotFound, sessionObject, type ServiceHost } from "../service-host.ts";
 
 /** @throws HoldfastError also the runner's own error. */
 export async function workOf(host: ServiceHost, sessionId: string): Promise<object> {
-  await found(host, sessionId);
+  const session = await found(host, sessionId);
   const runnerId = await lastRunner(host, sessionId);
   if (runnerId === undefined) return { status: "none" };
-  return objectOf(await host.answers.ask(runnerId, { type: "read_work", sessionId }));
+  return objectOf(await host.answers.ask(runnerId, questionOf("read_work", session, {})));
+}
+
+/** The merge that an admin asks for. */
+export interface MergeAsked {
+  /** Whether to commit first what is not committed. */
+  readonly commit: boolean;
+  /** The revision that the admin saw. */
+  readonly revision: string;
+  /** For the audit. */
+  readonly actor: string;
 }
 
 /**
- * Merges the work into the project of the runner. The audit has the request, also where the merge fails.
+ * Merges the work into the project of the runner.
  *
  * @throws HoldfastError also the runner's own error.
  */
 export async function mergeWork(
   host: ServiceHost,
   sessionId: string,
-  { commit, actor }: { readonly commit: boolean; readonly actor: string },
+  { commit, revision, actor }: MergeAsked,
 ): Promise<object> {
   const session = await found(host, sessionId);
   const runnerId = await lastRunner(host, sessionId);
   if (runnerId === undefined) throw sessionNotFound(sessionId);
-  const audit = { actor, action: "session.merge", object: sessionObject(session) };
-  await host.commit([{ type: "audited", audit }]);
-  const how = bytesOfValue({ commit, ...defined({ title: session.title }) });
-  return objectOf(await host.answers.ask(runnerId, { type: "merge_work", sessionId, arguments: how }));
+  const how = { commit, revision, ...defined({ title: session.title }) };
+  const question = questionOf("merge_work", session, how);
+  return auditedMerge(host.commit, session, actor, async () =>
+    objectOf(await host.answers.ask(runnerId, question)),
+  );
+}
+
+/** A merge with two rows in the audit: the request, and what came of it. */
+export async function auditedMerge(
+  commit: (changes: readonly Change[]) => Promise<unknown>,
+  session: Pick<Session, "sessionId">,
+  actor: string,
+  merge: () => Promise<object>,
+): Promise<object> {
+  const note = (outcome: string, details: object = {}): Promise<unknown> => {
+    const audit = { actor, action: "session.merge", object: sessionObject(session), outcome };
+    const more = Object.keys(details).length === 0 ? {} : { details: JSON.stringify(details) };
+    return commit([{ type: "audited", audit: { ...audit, ...more } }]);
+  };
+  await note("asked");
+  try {
+    const merged = await merge();
+    const { into, commit: made, isNew } = merged as Readonly<Record<string, unknown>>;
+    await note("done", defined({ into, commit: made, isNew }));
+    return merged;
+  } catch (error) {
+    await note(HoldfastError.is(error) ? error.code : "error");
+    throw error;
+  }
+}
+
+function questionOf(
+  type: "read_work" | "merge_work",
+  { sessionId, createdAt }: Session,
+  how: object,
+): Omit<RunnerCommand, "commandId"> {
+  return { type, sessionId, arguments: bytesOfValue({ createdAt, ...how }) };
 }
 
 async function found({ storage }: ServiceHost, sessionId: string): Promise<Session> {

@@ -1,29 +1,29 @@
 // Merges the work of a session into the project, as `holdfast merge` does. A conflict is found before anything
-// changes.
+// changes, and so is work that is not what this page shows.
 
 import { useState } from "react";
 import { call } from "../../api/client.ts";
 import type { MergedWork, WorktreeWork } from "../../api/types.ts";
-import { Problem, SureButton } from "../../parts/parts.tsx";
+import { Command, Problem, SureButton } from "../../parts/parts.tsx";
 import { count, shown } from "../../parts/text.ts";
 import { useRequest } from "../../parts/use-session.ts";
 
 export function MergeWork(props: {
   readonly sessionId: string;
-  readonly work: WorktreeWork;
+  readonly work: WorktreeWork & { readonly revision: string };
   /** Whether the session or a program may change more. */
   readonly isUsed: boolean;
   readonly onMerged: () => void;
 }) {
   const { sessionId, work, isUsed, onMerged } = props;
-  const { branch, changed, untracked } = work;
+  const { branch, base, path: folder, changed, untracked, revision, isDiffCut } = work;
   const { run, isBusy, error } = useRequest();
   const [merged, setMerged] = useState<MergedWork>();
   const open = changed.length + untracked.length;
   const merge = async (): Promise<void> => {
     const path = `/ui/workspaces/${encodeURIComponent(sessionId)}/merge`;
     const isDone = await run(async () =>
-      setMerged(await call<MergedWork>("POST", path, { commit: open > 0 })),
+      setMerged(await call<MergedWork>("POST", path, { commit: open > 0, revision })),
     );
     if (isDone) onMerged();
   };
@@ -44,6 +44,12 @@ export function MergeWork(props: {
                 {count(open, "file is", "files are")} not committed, and will be committed first.
               </p>
             )}
+            {isDiffCut ? (
+              <p className="mt-2 text-warn">
+                A part of the difference is not shown here. See all of it on its machine:{" "}
+                <Command>{`git -C ${folder} diff ${base.slice(0, 12)}`}</Command>
+              </p>
+            ) : null}
             {isUsed ? (
               <p className="mt-2 text-warn">The session has not ended, and may change more.</p>
             ) : null}

@@ -86,7 +86,7 @@ function Work(props: {
   readonly onRead: () => void;
 }) {
   const { work, session, isBusy, onRead } = props;
-  const { branch, base, path, state, rescue, changed, untracked, commits, diff } = work;
+  const { changed, untracked, commits, diff, isDiffCut, revision } = work;
   const files = useMemo(() => parseDiff(diff), [diff]);
   const outbox = useOutbox(session.sessionId);
   const [hasCommented, setCommented] = useState(false);
@@ -96,12 +96,6 @@ function Work(props: {
     setCommented(true);
   };
   const isUsed = !isEnded(session) || (work.processes ?? []).length > 0;
-  const facts = [
-    ["branch", branch],
-    ["began with", base.slice(0, 12)],
-    ["folder", state === "removed" ? `${path} (removed)` : path],
-    ["everything that was in it", rescue],
-  ] as const;
   return (
     <div className="h-full space-y-5 overflow-auto p-3" tabIndex={0} role="region" aria-label="Workspace">
       <div className="space-y-1">
@@ -110,20 +104,16 @@ function Work(props: {
           <Button isDisabled={isBusy} onClick={onRead}>
             Read again
           </Button>
-          {state === "removed" ? null : (
-            <MergeWork sessionId={session.sessionId} work={work} isUsed={isUsed} onMerged={onRead} />
+          {revision === null ? null : (
+            <MergeWork
+              sessionId={session.sessionId}
+              work={{ ...work, revision }}
+              isUsed={isUsed}
+              onMerged={onRead}
+            />
           )}
         </div>
-        <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-sm">
-          {facts.map(([name, value]) =>
-            value === null ? null : (
-              <div key={name} className="contents">
-                <dt className="text-soft">{name}</dt>
-                <dd className="exact">{shown(value)}</dd>
-              </div>
-            ),
-          )}
-        </dl>
+        <Facts work={work} />
       </div>
       <Commits commits={commits} />
       <Paths title="Not committed" paths={changed} />
@@ -134,6 +124,7 @@ function Work(props: {
             ? "It has changed no file"
             : `${files.length} ${files.length === 1 ? "file differs" : "files differ"} from the base`}
         </h2>
+        {isDiffCut ? <CutNote /> : null}
         <DiffFiles files={files} comments={isEnded(session) ? undefined : { sessionId, onSend }} />
         {hasCommented ? (
           <p role="status">
@@ -150,6 +141,35 @@ function Work(props: {
         ) : null}
       </section>
     </div>
+  );
+}
+
+function Facts({ work: { branch, base, path, state, rescue } }: { readonly work: WorktreeWork }) {
+  const facts = [
+    ["branch", branch],
+    ["began with", base.slice(0, 12)],
+    ["folder", state === "removed" ? `${path} (removed)` : path],
+    ["everything that was in it", rescue],
+  ] as const;
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-sm">
+      {facts.map(([name, value]) =>
+        value === null ? null : (
+          <div key={name} className="contents">
+            <dt className="text-soft">{name}</dt>
+            <dd className="exact">{shown(value)}</dd>
+          </div>
+        ),
+      )}
+    </dl>
+  );
+}
+
+function CutNote() {
+  return (
+    <p role="status" className="text-warn">
+      The difference is too long for this page. Its last files are not shown, and the one before may be cut.
+    </p>
   );
 }
 

@@ -588,7 +588,8 @@ export declare type RunnerCommand = Message<"holdfast.v1.RunnerCommand"> & {
   sessionId?: string | undefined;
 
   /**
-   * The arguments of `merge_work`: `commit`, whether to commit first what is not committed, and `title`, that of the session.
+   * The arguments of `read_work` and `merge_work`: `createdAt`, which tells the session from an earlier one of its id. Of `merge_work` also
+   * `commit`, whether to commit first what is not committed, `revision`, the work as it was shown, and `title`, that of the session.
    *
    * @generated from field: optional bytes arguments = 4;
    */

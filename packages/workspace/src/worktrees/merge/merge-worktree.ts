@@ -10,13 +10,13 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
-import { OWN_FILES, parseStatus } from "../git/git.ts";
-import { isRepository } from "../git/stage.ts";
-import { PLAIN_DIFF, SHALLOW } from "../workspace/git-options.ts";
-import { commitOf, identityIn } from "./repository.ts";
-import { GITLINK, inStore } from "./submodules/find-submodules.ts";
-import type { WorktreeRecord } from "./worktree-record.ts";
-import { gitIn, type GitSettings } from "./worktree-git.ts";
+import { OWN_FILES, parseStatus } from "../../git/git.ts";
+import { isRepository } from "../../git/stage.ts";
+import { PLAIN_DIFF, SHALLOW } from "../../workspace/git-options.ts";
+import { commitOf, identityIn } from "../repository.ts";
+import { GITLINK, inStore } from "../submodules/find-submodules.ts";
+import type { WorktreeRecord } from "../worktree-record.ts";
+import { gitIn, type GitSettings } from "../worktree-git.ts";
 
 export interface MergedWorktree {
   readonly branch: string;
@@ -38,21 +38,22 @@ interface MergePlan extends Omit<MergedWorktree, "commit"> {
   readonly head: string;
 }
 
-/** @param message of the merge commit. */
+/** @param message of the merge commit. @param work the commit to be merged. */
 export async function mergeWorktree(
   record: WorktreeRecord,
   project: string,
   settings: GitSettings,
   message = `Merge branch '${record.branch}' of session ${record.session}`,
+  work = record.branch,
 ): Promise<MergedWorktree> {
   const { branch } = record;
   const run = (args: readonly string[], codes: readonly number[] = [0]) =>
     gitIn(project, args, settings, { codes });
-  const { head, ...plan } = await planMerge(record, project, settings);
+  const { head, ...plan } = await planMerge(record, project, settings, work);
   if (!plan.isNew) return { ...plan, commit: head };
   const merged = await gitIn(
     project,
-    ["merge", "--no-ff", "--no-edit", "--quiet", "-m", message, branch],
+    ["merge", "--no-ff", "--no-edit", "--quiet", "-m", message, work],
     settings,
     { codes: [0, 1, 2, 128], env: await identityIn(project, settings) },
   );
@@ -82,7 +83,7 @@ export async function planMerge(
   record: WorktreeRecord,
   project: string,
   settings: GitSettings,
-  work = record.branch,
+  work: string,
 ): Promise<MergePlan> {
   const { branch } = record;
   const run = (args: readonly string[], codes: readonly number[] = [0]) =>
