@@ -83,7 +83,7 @@ export const NAVIGATION: readonly Section[] = [
       },
     ],
   },
-  { text: "Troubleshooting", groups: [{ text: "Troubleshooting", pages: docs("errors") }] },
+  { text: "Troubleshooting", groups: [{ text: "Troubleshooting", pages: docs("troubleshooting", "errors") }] },
   {
     text: "Contribute",
     groups: [
