@@ -15,7 +15,7 @@ const HEAD =
   "| agent | `npm install -g` | protocol | after a crash | a message while it works (`steer`) | usage and cost | `model` | `permissionMode` | folders of its own |";
 const STEER = {
   inject: "joins the turn",
-  restart: "interrupts the turn, which resumes with it",
+  restart: "joins the turn where the program takes it, or else interrupts the turn, which resumes with it",
   none: "is the next prompt",
 };
 const USAGE = { message: "per message", turn: "per turn, without a price", none: "unknown" };

@@ -83,7 +83,10 @@ export const NAVIGATION: readonly Section[] = [
       },
     ],
   },
-  { text: "Troubleshooting", groups: [{ text: "Troubleshooting", pages: docs("troubleshooting", "errors") }] },
+  {
+    text: "Troubleshooting",
+    groups: [{ text: "Troubleshooting", pages: docs("troubleshooting", "errors") }],
+  },
   {
     text: "Contribute",
     groups: [
