@@ -18,7 +18,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NODE_FLOORS } from "@holdfast/system";
 import { TEMPLATES } from "../../packages/create-holdfast/bin/create.mjs";
-import { TEMPLATES as OF_INIT } from "../../packages/holdfast/src/agents/written/init-project.ts";
+import { TEMPLATES as OF_INIT } from "../../packages/holdfast/src/agents/added/init-project.ts";
 import { installCommand } from "../installed-command.ts";
 
 const CREATE = fileURLToPath(

@@ -14,7 +14,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "its driver is an optional package": ["@holdfast/storage/postgres", "@holdfast/place/coordinator-storage"],
   "the client of a coordinator costs as much time as all of a short command": [
     "@holdfast/storage/remote",
-    "library/catalogue-calls.ts",
+    "@holdfast/place/calls/catalogue-calls",
     "library/push-contents.ts",
     "run/drive/follow-session.ts",
     "screens/blocked-sessions.ts",
@@ -29,7 +29,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   ],
   "the adapters of external agents are for those agents alone": [
     "agents/list-agents.ts",
-    "agents/registry/install-agent.ts",
+    "agents/added/install-agent.ts",
     "sessions/hand-over.ts",
     "sessions/show-raw-lines.ts",
     "run/loading/load-external.ts",

@@ -292,6 +292,16 @@ export const ROOMS: Readonly<Record<string, Layers>> = {
     {
       settings: "configuration files and their schemas, and the tracer that a user asked for",
     },
+    {
+      "admin-token.ts": "the token of a coordinator of this machine",
+      "local-stack.ts": "the files of a local stack, and whether it runs",
+    },
+    {
+      "coordinator-access.ts": "which coordinator, and with which token",
+    },
+    {
+      calls: "the calls of commands to a coordinator: its runners, its tokens, its catalogue",
+    },
   ],
   coordinator: [
     {

@@ -1,11 +1,11 @@
 import { catalogueAction, catalogueActions, isCatalogueAction } from "../library/catalogue-actions.ts";
 import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { checkAgents } from "../agents/check-agents.ts";
-import { importAgent, newAgent } from "../agents/written/new-agent.ts";
+import { importAgent, newAgent } from "../agents/added/new-agent.ts";
 import { wantedTags } from "@holdfast/terminal/frame/labels";
 
 const listing = () => import("../agents/list-agents.ts");
-const registry = () => import("../agents/registry/install-agent.ts");
+const registry = () => import("../agents/added/install-agent.ts");
 
 export const agents: Command = {
   name: "agents",
@@ -96,7 +96,7 @@ export const agents: Command = {
     switch (action) {
       case "list":
         if (args.has("catalogue"))
-          return (await import("../library/catalogue-calls.ts")).listPushed(
+          return (await import("@holdfast/place/calls/catalogue-calls")).listPushed(
             "agent",
             args,
             io,

@@ -1,5 +1,5 @@
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
-import { cancelSession } from "../sessions/steer/cancel-session.ts";
+import { cancelSession } from "../sessions/cancel-session.ts";
 
 export const cancel: Command = {
   name: "cancel",

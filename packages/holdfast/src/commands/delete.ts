@@ -5,7 +5,7 @@ import { findDatabase, placesOf } from "@holdfast/place/project";
 import { withSession } from "@holdfast/place/find-session";
 import { removeLog } from "../run/background.ts";
 import { dropFileSnapshots, idsBelow } from "../agents/workspaces/deleted-sessions.ts";
-import { planRemoval, removePlanned } from "../sessions/deletion/remove-ended.ts";
+import { planRemoval, removePlanned } from "../sessions/remove-ended.ts";
 
 export const deleteSession: Command = {
   name: "delete",

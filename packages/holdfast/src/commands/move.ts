@@ -1,5 +1,5 @@
 import { SESSION_ARGUMENT, OTHER_END_OPTION, type Command } from "@holdfast/terminal/frame/command";
-import { moveBetween } from "../sessions/move-between.ts";
+import { moveBetween } from "../transfer/move-between.ts";
 
 export const push: Command = {
   name: "push",

@@ -1,5 +1,5 @@
 import type { Argument, Command } from "@holdfast/terminal/frame/command";
-import { deleteRunner, drainRunner, listRunners, showRunner } from "../sessions/runner-calls.ts";
+import { deleteRunner, drainRunner, listRunners, showRunner } from "@holdfast/place/calls/runner-calls";
 
 const RUNNER: Argument = { name: "RUNNER", is: "the runner's name or id" };
 

@@ -1,5 +1,5 @@
 import { NAME_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
-import { createToken, listTokens, revokeToken } from "../sessions/token-calls.ts";
+import { createToken, listTokens, revokeToken } from "@holdfast/place/calls/token-calls";
 
 export const token: Command = {
   name: "token",

@@ -3,7 +3,7 @@
 
 import { defined } from "@holdfast/core";
 import { NAME_ARGUMENT, type Action, type Arguments, type Io } from "@holdfast/terminal/frame/command";
-import type { Kind } from "./catalogue-calls.ts";
+import type { Kind } from "@holdfast/place/calls/catalogue-calls";
 
 type CatalogueAction = "history" | "rollback" | "tag" | "activate" | "deactivate";
 
@@ -50,7 +50,7 @@ export async function catalogueAction(
   args: Arguments,
   io: Io,
 ): Promise<number> {
-  const calls = await import("./catalogue-calls.ts");
+  const calls = await import("@holdfast/place/calls/catalogue-calls");
   const [name = "", second, third] = args.positionals;
   switch (action) {
     case "history":

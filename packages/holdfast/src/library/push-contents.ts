@@ -20,7 +20,7 @@ import { agentPlaces } from "../agents/agent-places.ts";
 import { findSkill } from "./show-skills.ts";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { noteName, pickScript } from "./show-scripts.ts";
-import { pushContents, type PushedContent } from "./catalogue-calls.ts";
+import { pushContents, type PushedContent } from "@holdfast/place/calls/catalogue-calls";
 
 /** Pushes agent files by their names or paths. */
 export async function pushAgents(names: readonly string[], args: Arguments, io: Io): Promise<number> {

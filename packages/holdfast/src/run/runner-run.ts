@@ -22,7 +22,7 @@ import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { clearInterval, setInterval } from "node:timers";
 import type { AgentSearch } from "../agents/agent-places.ts";
-import { namedAgents } from "../agents/served/named-agents.ts";
+import { namedAgents } from "../agents/named-agents.ts";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "./runner/runner-executors.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "@holdfast/terminal/frame/command";
 import { checkedUrl, checkToken, URL_DEFAULT } from "@holdfast/place/coordinator-access";

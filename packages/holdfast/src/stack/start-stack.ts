@@ -49,7 +49,7 @@ import { suppliedFor } from "@holdfast/terminal/secrets/agent-secrets";
 import { StackLog } from "./stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 import { agentPlaces } from "../agents/agent-places.ts";
-import { filesOf, namedAgents } from "../agents/served/named-agents.ts";
+import { filesOf, namedAgents } from "../agents/named-agents.ts";
 import { PORT } from "@holdfast/place/coordinator-access";
 
 const LOCK_WATCH_MS = 250;

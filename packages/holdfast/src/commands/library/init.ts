@@ -1,5 +1,5 @@
 import type { Command } from "@holdfast/terminal/frame/command";
-import { initProject, TEMPLATES } from "../../agents/written/init-project.ts";
+import { initProject, TEMPLATES } from "../../agents/added/init-project.ts";
 
 export const init: Command = {
   name: "init",

@@ -99,7 +99,7 @@ export const script: Command = {
 async function atCoordinator(args: Arguments, io: Io): Promise<number> {
   const { action, positionals: rest } = args;
   if (isCatalogueAction(action)) return catalogueAction("script", action, args, io);
-  const calls = await import("../../library/catalogue-calls.ts");
+  const calls = await import("@holdfast/place/calls/catalogue-calls");
   switch (action) {
     case "push":
       return (await import("../../library/push-contents.ts")).pushScripts(rest, args, io);

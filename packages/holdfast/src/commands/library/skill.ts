@@ -44,8 +44,8 @@ export const skill: Command = {
     const { action, positionals: rest } = args;
     const isHere = (action === "history" || action === "tag") && !args.has("catalogue") && !args.has("url");
     if (isCatalogueAction(action) && !isHere) return catalogueAction("skill", action, args, io);
-    const calls = (): Promise<typeof import("../../library/catalogue-calls.ts")> =>
-      import("../../library/catalogue-calls.ts");
+    const calls = (): Promise<typeof import("@holdfast/place/calls/catalogue-calls")> =>
+      import("@holdfast/place/calls/catalogue-calls");
     switch (action) {
       case "list":
         if (args.has("catalogue")) return (await calls()).listPushed("skill", args, io);

@@ -3,7 +3,7 @@ import { refuse } from "@holdfast/terminal/frame/arguments";
 import { SESSION_ARGUMENT, type Command } from "@holdfast/terminal/frame/command";
 import { withReaderOf } from "@holdfast/place/find-session";
 import { findDatabase } from "@holdfast/place/project";
-import { messageSignal, sendMessage } from "../../sessions/steer/send-message.ts";
+import { messageSignal, sendMessage } from "../../sessions/send-message.ts";
 
 export const message: Command = {
   name: "message",

@@ -15,10 +15,11 @@ import type { Arguments, Io, Options } from "@holdfast/terminal/frame/command";
 import { checkFile, lookAtPath } from "@holdfast/terminal/frame/given-file";
 import { readLabels } from "@holdfast/terminal/frame/labels";
 import { resolve } from "node:path";
-import { namedAgents } from "../../agents/served/named-agents.ts";
+import { namedAgents } from "../../agents/named-agents.ts";
 import { coordinatorUrls, workspaceOf } from "../runner-run.ts";
 import { readRunnerNumbers } from "./runner-numbers.ts";
-import { disableService, enableService, type ServiceName } from "../../stack/service/user-service.ts";
+import type { ServiceName } from "../../stack/service/service-unit.ts";
+import { disableService, enableService } from "../../stack/service/user-service.ts";
 
 /** Not standard input, and not what only another process gives. */
 const START_ONLY = [

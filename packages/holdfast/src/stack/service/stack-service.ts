@@ -8,7 +8,8 @@ import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { findRunningStack, stackPaths, type StackState } from "@holdfast/place/local-stack";
 import { reportStack } from "../stack-text.ts";
 import { planOf, startWords } from "../start-stack.ts";
-import { disableService, enableService, isService, whenStopped, type ServiceName } from "./user-service.ts";
+import type { ServiceName } from "./service-unit.ts";
+import { disableService, enableService, isService, whenStopped } from "./user-service.ts";
 
 const STACK: ServiceName = {
   name: "holdfast-local",

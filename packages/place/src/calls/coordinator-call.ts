@@ -8,7 +8,7 @@ import { CoordinatorConnection } from "@holdfast/storage/remote";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { plainLine } from "@holdfast/terminal/frame/plain-text";
 import { runJson, type RunJson } from "@holdfast/terminal/view/run-json";
-import { asAsked, findCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
+import { asAsked, findCoordinator, type CoordinatorAccess } from "../coordinator-access.ts";
 
 const PAGE = 500;
 

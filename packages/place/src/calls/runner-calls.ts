@@ -4,7 +4,7 @@ import { defined } from "@holdfast/core";
 import type { Client } from "@connectrpc/connect";
 import { RunnerService, type Runner } from "@holdfast/proto";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { allRunners, askCoordinator } from "@holdfast/place/coordinator-call";
+import { allRunners, askCoordinator } from "./coordinator-call.ts";
 import { moment } from "@holdfast/terminal/view/describe-session";
 import { count, duration, localTime, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 

@@ -10,7 +10,7 @@ import { agentSourceText, programOf } from "@holdfast/machine/agent-source";
 import { externalAgentName } from "@holdfast/machine/external-agent-names";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { lookAtPath } from "@holdfast/terminal/frame/given-file";
-import { agentPlaces, namesAgentFile } from "../agent-places.ts";
+import { agentPlaces, namesAgentFile } from "./agent-places.ts";
 
 /**
  * @param project the folder that the agents work in. A name means an agent file of its project.

@@ -5,8 +5,8 @@ import { requestsOver } from "@holdfast/runtime";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { findDatabase } from "@holdfast/place/project";
 import { withSession } from "@holdfast/place/find-session";
-import { cleanUp } from "../../run/clean-up.ts";
-import { isIdle } from "../send-signal.ts";
+import { cleanUp } from "../run/clean-up.ts";
+import { isIdle } from "./send-signal.ts";
 
 export interface Cancelling {
   /** Whether it ends at once, without its agent. */

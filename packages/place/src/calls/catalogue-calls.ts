@@ -15,7 +15,7 @@ import type { Client } from "@connectrpc/connect";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { cutTo, localTime, plain, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 import { noneTagged } from "@holdfast/terminal/frame/labels";
-import { allRunners, askCoordinator } from "@holdfast/place/coordinator-call";
+import { allRunners, askCoordinator } from "./coordinator-call.ts";
 
 export type Kind = "agent" | "skill" | "script";
 

@@ -5,7 +5,7 @@ import { HoldfastError, isEnded, NEXT_INPUT, type Session } from "@holdfast/core
 import { readAgentSource } from "@holdfast/machine/agent-source";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
 import { isIdleConversation, isOfProgram } from "@holdfast/terminal/view/describe-session";
-import { sendSignal, sessionEnded } from "../send-signal.ts";
+import { sendSignal, sessionEnded } from "./send-signal.ts";
 
 /** @returns the exit code. */
 export function sendMessage(id: string, text: string, args: Arguments, io: Io): Promise<number> {

@@ -6,7 +6,7 @@ import { createPrivate } from "@holdfast/system";
 import { TokenService, type Token } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
 import type { Arguments, Io } from "@holdfast/terminal/frame/command";
-import { askCoordinator } from "@holdfast/place/coordinator-call";
+import { askCoordinator } from "./coordinator-call.ts";
 import { unwritable } from "@holdfast/terminal/frame/new-file";
 import { localTime, plainLine, table } from "@holdfast/terminal/frame/plain-text";
 

@@ -8,8 +8,8 @@ import { askerOf, isEnded, isRemovable, type Session, type StorageReader } from 
 import { newestFirst, withReader, withStorage } from "@holdfast/place/find-session";
 import type { Database } from "@holdfast/place/project";
 import type { Io } from "@holdfast/terminal/frame/command";
-import { dropFileSnapshots } from "../../agents/workspaces/deleted-sessions.ts";
-import { removeLog } from "../../run/background.ts";
+import { dropFileSnapshots } from "../agents/workspaces/deleted-sessions.ts";
+import { removeLog } from "../run/background.ts";
 
 const GROUP_SESSIONS = 50;
 
