@@ -65,8 +65,17 @@ test("the page of the stack shows the work in a worktree to its admin, and merge
     return (await fetch(`${url}/ui/${path}`, { headers, ...post })).json();
   };
   expect(await ask("about")).toMatchObject({ isLocal: false, hasWorkspaces: true });
-  expect(await ask("workspaces/s")).toMatchObject({ status: "there", diff: expect.stringContaining("+x") });
-  expect(await ask("workspaces/s/merge", { commit: true })).toMatchObject({ into: "main", isNew: true });
+  const work = (await ask("workspaces/s")) as { readonly revision: string };
+  expect(work).toMatchObject({ status: "there", diff: expect.stringContaining("+x") });
+  expect(await ask("workspaces/s/merge", { commit: true })).toMatchObject({
+    code: "validation",
+    at: "/revision",
+  });
+  const { revision } = work;
+  expect(await ask("workspaces/s/merge", { commit: true, revision })).toMatchObject({
+    into: "main",
+    isNew: true,
+  });
   expect(existsSync(project.path("a.txt"))).toBe(true);
 });
 
