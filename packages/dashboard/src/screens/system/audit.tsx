@@ -149,7 +149,7 @@ function Answered({ question, answer }: RecordedAnswer) {
   const { prompt, tool, folder, action, details } = viewQuestion(question, undefined);
   const more = action ?? (details === undefined ? "" : json(details));
   return (
-    <details className="basis-full">
+    <details className="min-w-0 basis-full">
       <summary className="min-h-6 truncate text-soft">
         answered <span className="font-medium text-text">{brief(answerText(answer), 120)}</span> to{" "}
         {brief(visibleText(prompt), 160)}

@@ -1,6 +1,6 @@
 // A chart of known costs by day. It is loaded when costs are looked at.
 
-import type { CostSum } from "@holdfast/proto/view";
+import { usdText, type CostSum } from "@holdfast/proto/view";
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 // oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
@@ -60,7 +60,7 @@ function optionsFor(element: HTMLElement): uPlot.Options {
     scales: { x: { range: (_, from, to) => [from - DAY_S / 2, to + DAY_S / 2] }, y: { range: [0, null] } },
     axes: [
       { ...axis, incrs: [1, 2, 7, 14, 28, 56].map((each) => each * DAY_S), values: "{MMM} {D}" },
-      { ...axis, size: 64, values: (_, splits) => splits.map((usd) => `$${Number(usd.toPrecision(3))}`) },
+      { ...axis, size: 64, values: (_, splits) => splits.map((usd) => usdText(usd * MICRO)) },
     ],
     series: [
       {},

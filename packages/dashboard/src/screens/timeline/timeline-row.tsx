@@ -58,14 +58,16 @@ export function ItemRow(props: {
           <span aria-hidden className="w-3 shrink-0 text-xs text-soft">
             {isOpen ? "▾" : "▸"}
           </span>
-          <span className="shrink-0">{brief(itemName(item, sessionId), 160)}</span>
+          <span className="min-w-0 truncate">{brief(itemName(item, sessionId), 160)}</span>
           {subject === undefined ? null : (
-            <span className="flex min-w-0 text-soft">
+            <span className="flex min-w-0 shrink-[999] text-soft">
               <Subject subject={subject} isPath={PATH.test(subject)} />
             </span>
           )}
           {facts === "" ? null : (
-            <span className={`min-w-0 truncate text-sm ${isWarning ? "text-warn" : "text-soft"}`}>
+            <span
+              className={`min-w-0 shrink-[999] truncate text-sm ${isWarning ? "text-warn" : "text-soft"}`}
+            >
               {facts}
             </span>
           )}
