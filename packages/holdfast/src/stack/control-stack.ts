@@ -119,11 +119,12 @@ export async function showStackLogs(args: Arguments, io: Io): Promise<number> {
   const matches = (line: LogLine): boolean => component === undefined || line.component === component;
   const { log } = stackPaths(io);
   const from = endOfLog(log);
-  for (const line of lastLines(log, lines, matches)) showLine(line, io);
-  if (!args.has("follow")) return 0;
   const over = new AbortController();
-  const release = io.onStop(() => over.abort());
+  // Before the first line: a person who has seen it may press Ctrl-C.
+  const release = args.has("follow") ? io.onStop(() => over.abort()) : () => {};
   try {
+    for (const line of lastLines(log, lines, matches)) showLine(line, io);
+    if (!args.has("follow")) return 0;
     for await (const line of followLog(log, from, over.signal)) {
       if (matches(line)) showLine(line, io);
       if (io.isOutputClosed) break;
