@@ -11,6 +11,7 @@
 
 import { existsSync, readdirSync, realpathSync, rmdirSync, rmSync, unlinkSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/core";
 import { endTagged } from "@holdfast/system/processes";
 
@@ -21,6 +22,9 @@ import { inStore } from "./submodules/find-submodules.ts";
 import { adminEntry, recordOf } from "./submodules/worktree-parts.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
+
+const HALF_MADE_MS = 1_000;
+const HALF_MADE_LOOKS = 20;
 
 /** @param rescueRef the place for files that creation would overwrite. */
 export async function createWorktree(
@@ -55,7 +59,18 @@ function incomplete({ project }: WorktreeRecord, path: string, cause: HoldfastEr
   });
 }
 
+/** Git looks at all worktrees, and fails for one that another git has begun to make at that moment. */
 async function createOne(record: WorktreeRecord, rescueRef: string, settings: GitSettings): Promise<void> {
+  for (let left = HALF_MADE_LOOKS; ; left--)
+    try {
+      return await makeOne(record, rescueRef, settings);
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "locked" || left === 0) throw error;
+      await delay(HALF_MADE_MS / HALF_MADE_LOOKS);
+    }
+}
+
+async function makeOne(record: WorktreeRecord, rescueRef: string, settings: GitSettings): Promise<void> {
   const { path, project, branch, base } = record;
   const tip = await commitOf(`refs/heads/${branch}`, project, settings);
   if (tip !== undefined && tip !== base) throw taken(record, `the branch ${branch} has other commits`);

@@ -39,6 +39,9 @@ const GIT_MS = 600_000;
 const OUTPUT_BYTES = 64 * MIB;
 const SAID_CHARS = 2_000;
 
+/** The words of any git for a worktree that another git has begun to make, which takes that git some milliseconds. */
+const HALF_MADE = /failed to read .*worktrees\/.+\/commondir/;
+
 export interface GitSettings {
   /** The source of PATH and HOME; the environment of this process by default. */
   readonly environment?: Environment;
@@ -97,6 +100,11 @@ export async function gitIn(
     const dirs = ["rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir"];
     await refuseLocked(said, (await run(folder, dirs, settings, {})).stdout.trim().split("\n"));
   }
+  if (HALF_MADE.test(said))
+    throw new UnavailableError("locked", `a worktree of the repository of ${folder} is half made`, {
+      got: said,
+      fix: "wait for the git that makes it; if none runs, remove the folder that is named here",
+    });
   const shown = said === "" ? `it ended with ${answer.exitCode}` : said;
   throw new HoldfastError("invalid_input", `git ${commandOf(args)} did not succeed in ${folder}: ${shown}`);
 }
