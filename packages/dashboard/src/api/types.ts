@@ -134,7 +134,9 @@ export interface WorktreeWork extends PlainWorktree {
   }[];
   readonly diff: string;
   readonly isDiffCut: boolean;
-  readonly revision: string | null;
+  /** Absent from runners of a version that binds no merge to it. */
+  readonly revision?: string | null;
+  readonly tree?: string | null;
 }
 
 /** `none`: it has no worktree of its own. */

@@ -155,6 +155,9 @@ test(
     await page.getByRole("button", { name: "Merge into the project…" }).press("Enter");
     const sure = page.getByRole("dialog", { name: "Merge into the project" });
     await sure.getByText("A part of the difference is not shown here.").waitFor();
+    // The command that it names shows also the files that git does not know.
+    const whole = (await sure.locator("code", { hasText: "diff" }).innerText()).split(" ");
+    expect(execFileSync(whole[0] ?? "", whole.slice(1), { encoding: "utf8" })).toContain("b/new file.txt");
     await sure.getByText("3 files are not committed, and will be committed first.").waitFor();
     await sure.getByRole("button", { name: "Merge into the project" }).click();
     await page.getByText("is merged into main.").waitFor();

@@ -84,7 +84,7 @@ test(
       expect.objectContaining({
         code: "policy_denied",
         detail: expect.stringContaining("says: the policy of the runner's machine"),
-        fix: `run \`holdfast merge ${sessionId}\` in the project on that machine, or set "mergeWork": true in its policy`,
+        fix: `the runner says: run \`holdfast merge ${sessionId}\` in the project on that machine, or set "mergeWork": true in its policy`,
       }),
     ]);
     expect(existsSync(project.path("made.txt"))).toBe(false);

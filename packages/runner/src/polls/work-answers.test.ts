@@ -8,7 +8,7 @@ const command = (commandId: string, type: string, given: object = {}) =>
     commandId,
     type,
     sessionId: "ses_a",
-    arguments: new TextEncoder().encode(JSON.stringify(given)),
+    arguments: new TextEncoder().encode(JSON.stringify({ createdAt: 1, ...given })),
   }) as unknown as Command;
 
 /** The answers over this work, as they were sent. */
@@ -81,4 +81,19 @@ test("a runner waits for a merge that it has begun", async () => {
   gate.resolve({ isNew: true });
   await idle;
   expect(sent).toEqual([{ isNew: true }]);
+});
+
+test("a runner waits for no read, which may be cut off", async () => {
+  const gate = Promise.withResolvers<object>();
+  const { answers } = answersOver({ read: () => gate.promise });
+  const asked = answers.answer(command("1", "read_work"));
+  await answers.idle();
+  gate.resolve({});
+  await asked;
+});
+
+test("a question without the start of its session is refused", async () => {
+  const { answers, sent } = answersOver({ read: async () => ({}) });
+  await answers.answer(command("1", "read_work", { createdAt: null }));
+  expect(sent).toEqual([expect.objectContaining({ code: "invalid_input", at: "createdAt" })]);
 });

@@ -41,10 +41,15 @@ interface WorkAnswer {
   readonly error?: Uint8Array<ArrayBuffer>;
 }
 
+interface Underway {
+  readonly type: Command["type"];
+  readonly answered: Promise<void>;
+}
+
 export class WorkAnswers {
   readonly #work: WorkOfSessions | undefined;
   readonly #send: (answer: WorkAnswer) => Promise<unknown>;
-  readonly #underway = new Map<string, Promise<void>>();
+  readonly #underway = new Map<string, Underway>();
 
   /** @param send gives an answer to the coordinator. Its failures are ignored, as the caller can ask again. */
   constructor(work: WorkOfSessions | undefined, send: (answer: WorkAnswer) => Promise<unknown>) {
@@ -54,17 +59,18 @@ export class WorkAnswers {
 
   /** Never rejects. */
   async answer(command: Command): Promise<void> {
-    const { commandId } = command;
+    const { commandId, type } = command;
     if (this.#underway.has(commandId)) return;
     const answered = this.#answer(command);
-    this.#underway.set(commandId, answered);
+    this.#underway.set(commandId, { type, answered });
     await answered;
     this.#underway.delete(commandId);
   }
 
-  /** Resolves when nothing is carried out any more. */
+  /** Resolves when no merge is carried out any more. A read may be cut off at any time. */
   async idle(): Promise<void> {
-    while (this.#underway.size > 0) await Promise.all(this.#underway.values());
+    const merges = () => [...this.#underway.values()].filter(({ type }) => type === "merge_work");
+    while (merges().length > 0) await Promise.all(merges().map(({ answered }) => answered));
   }
 
   async #answer(command: Command): Promise<void> {
@@ -94,7 +100,14 @@ export class WorkAnswers {
     const given = JSON.parse(Buffer.from(bytes ?? []).toString() || "{}") as Readonly<
       Record<string, unknown>
     >;
-    const session = { sessionId, createdAt: Number(given["createdAt"]) };
+    const { createdAt } = given;
+    if (typeof createdAt !== "number")
+      throw new HoldfastError("invalid_input", "the question does not say which session it means", {
+        at: "createdAt",
+        expected: "the start of the session, in milliseconds since 1970",
+        fix: "use a coordinator of the runner's version",
+      });
+    const session = { sessionId, createdAt };
     if (type === "read_work") return this.#work.read(session);
     if (this.#work.merge === undefined)
       throw new HoldfastError(

@@ -12,11 +12,14 @@ export interface StageAnswer {
   readonly isCut: boolean;
 }
 
-/** @param run calls git in the folder. @param isWanted chooses among the files that git does not know yet. */
+/**
+ * @param run calls git in the folder. @param isWanted chooses among the files that git does not know yet.
+ * @returns the repositories that are left out.
+ */
 export async function stageChanges(
   run: (args: readonly string[], input?: string) => Promise<StageAnswer>,
   isWanted: (path: string) => boolean = () => true,
-): Promise<void> {
+): Promise<readonly string[]> {
   const list = async (selection: readonly string[]): Promise<readonly string[]> => {
     const { stdout, isCut } = await run(["ls-files", ...selection, "-z", "--", ".", ...OWN_FILES]);
     if (isCut)
@@ -27,11 +30,12 @@ export async function stageChanges(
     return stdout.split("\0").filter((path) => path !== "");
   };
   const changed = await list(["--modified"]);
-  const others = (await list(["--others", "--exclude-standard"])).filter((path) => !isRepository(path));
-  const paths = [...new Set([...changed, ...others.filter(isWanted)])];
-  if (paths.length === 0) return;
+  const others = await list(["--others", "--exclude-standard"]);
+  const files = others.filter((path) => !isRepository(path) && isWanted(path));
+  const paths = [...new Set([...changed, ...files])];
   const input = paths.map((path) => `${path}\0`).join("");
-  await run(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], input);
+  if (paths.length > 0) await run(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], input);
+  return others.filter(isRepository);
 }
 
 /** Whether a name in git's list of unknown files is that of a repository inside. Git lists no other folder. */

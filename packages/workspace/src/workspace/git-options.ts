@@ -44,6 +44,10 @@ export const PLAIN_DIFF = ["--no-ext-diff", "--no-textconv", "--no-color", "--su
 const UNTRANSLATED = { LC_MESSAGES: "C", LANGUAGE: "C" };
 /** The variables of every call. */
 export const GIT_ENVIRONMENT: GitEnvironment = {
+  // Objects and parents as they are stored. A ref or a file could show others in their place.
+  GIT_NO_REPLACE_OBJECTS: "1",
+  // A file that cannot be: for an empty one, git prints an advice with each call.
+  GIT_GRAFT_FILE: "/dev/null/none",
   GIT_TERMINAL_PROMPT: "0",
   GIT_OPTIONAL_LOCKS: "0",
   GIT_EDITOR: "true",

@@ -5,9 +5,17 @@
 //       the first. A newer index would hide it.
 
 import { copyFileSync, statSync, utimesSync } from "node:fs";
+import { HoldfastError } from "@holdfast/core";
 
+/** @throws HoldfastError `invalid_input` for anything but a file. To read a pipe would never end. */
 export function copyIndex(from: string, to: string): void {
+  const stat = statSync(from);
+  if (!stat.isFile())
+    throw new HoldfastError("invalid_input", "the index of git is not a file", {
+      at: from,
+      fix: "remove it, and run `git reset` in the working tree",
+    });
   copyFileSync(from, to);
-  const ms = Math.floor(statSync(from).mtimeMs);
+  const ms = Math.floor(stat.mtimeMs);
   utimesSync(to, ms / 1_000, ms / 1_000);
 }

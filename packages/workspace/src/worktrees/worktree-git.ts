@@ -59,6 +59,8 @@ export interface GitCall {
   readonly isForeign?: boolean;
   /** Output beyond this is cut. */
   readonly outputBytes?: number;
+  /** It goes on to its end when a person presses Ctrl-C: half of it would be worse than none. */
+  readonly isWhole?: boolean;
   /** Each character of the output is one byte. */
   readonly isBinary?: boolean;
 }
@@ -73,7 +75,7 @@ export interface GitAnswer {
 }
 
 /**
- * A process signal ends git also where a person ends all of a terminal by Ctrl-C.
+ * A process signal ends git also where a person ends all of a terminal by Ctrl-C, apart from `isWhole`.
  *
  * @throws HoldfastError with the words of git when it does not exit with 0 or one of `codes`,
  *   UnavailableError when a process signal ended it.
@@ -142,12 +144,14 @@ function run(
   folder: string,
   args: readonly string[],
   { environment = hostEnvironment, tag, gitFolders }: GitSettings,
-  { input = "", env = {}, outputBytes, isBinary = false }: GitCall,
+  { input = "", env = {}, outputBytes, isBinary = false, isWhole = false }: GitCall,
 ): Promise<GitAnswer> {
   const marked = tag === undefined ? {} : { [TAG_MARKER]: tag, ...guardedMarker(environment) };
   const child = spawn("git", [...gitOptions(false), ...args], {
     cwd: folder,
     env: scrubEnvironment(environment, GIT_ENVIRONMENT, marked, placeOf(folder, gitFolders), env),
+    // In a process group of its own, which Ctrl-C does not reach.
+    detached: isWhole,
     timeout: GIT_MS,
     killSignal: "SIGKILL",
   });

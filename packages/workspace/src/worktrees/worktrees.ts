@@ -26,11 +26,7 @@ import { makePrivateFolder, type Environment } from "@holdfast/system";
 import { isRunning, processIdentity } from "@holdfast/system/processes";
 
 import type { FileSnapshot } from "../workspace/capabilities.ts";
-import { commitWork, diffWork, summarizeWork, type WorktreeSummary } from "./compare-worktree.ts";
 import { createWorktree, taken } from "./create-worktree.ts";
-import { mergeWork, type MergeRequest } from "./merge/merge-work.ts";
-import type { MergedWorktree } from "./merge/merge-worktree.ts";
-import { readWork, type WorktreeChange } from "./read-work.ts";
 import { removeWorktree } from "./remove-worktree.ts";
 import {
   baseCommit,
@@ -55,6 +51,12 @@ import {
   readRecords,
   type WorktreeRecord,
 } from "./worktree-record.ts";
+import { commitWork } from "./work/commit-work.ts";
+import { diffWork, summarizeWork, type WorktreeSummary } from "./work/compare-work.ts";
+import { draftWork } from "./work/draft-work.ts";
+import { mergeWork, type MergeRequest } from "./work/merge-work.ts";
+import type { MergedWorktree } from "./work/merge-worktree.ts";
+import { readWork, type WorktreeChange } from "./work/read-work.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
 export interface WorktreesOptions {
@@ -215,8 +217,9 @@ export class Worktrees {
     const record = await this.find(project, session);
     const { folder } = await this.#repository(project);
     const { rescue } = namesOf(folder, record.session);
-    const end =
+    const kept =
       record.state === "removed" ? await commitOf(rescue, record.project, this.#settings) : undefined;
+    const end = kept ?? (await draftWork(record, this.#settings));
     return (await diffWork(record, end, options.stat === true, this.#settings)).text;
   }
 

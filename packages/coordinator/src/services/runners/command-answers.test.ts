@@ -42,6 +42,7 @@ test.each([
   ["its code", { name: "E", message: "no", code: "policy_denied" }, "policy_denied", "no"],
   ["no code of the coordinator's own", { message: "no", code: "unauthorized" }, "unavailable", "no"],
   ["no code", { message: "no" }, "unavailable", "no"],
+  ["a list as its code", { message: "no", code: ["policy_denied"] }, "unavailable", "no"],
   ["no error", null, "unavailable", "it failed"],
 ] as const)("an error of the runner is the caller's, as its words: %s", async (_what, error, code, said) => {
   const { sent, answers } = open();
@@ -49,6 +50,14 @@ test.each([
   const [commandId = ""] = sent.keys();
   answers.take("r1", { commandId, error: json(error) });
   await expect(asked).rejects.toMatchObject({ code, message: `the runner r1 says: ${said}` });
+});
+
+test("an advice of the runner is shown as its words", async () => {
+  const { sent, answers } = open();
+  const asked = answers.ask("r1", ASKED);
+  const [commandId = ""] = sent.keys();
+  answers.take("r1", { commandId, error: json({ message: "no", fix: "pay" }) });
+  await expect(asked).rejects.toMatchObject({ fix: "the runner says: pay" });
 });
 
 test("a merge that its runner has got is not said to be left undone", async () => {

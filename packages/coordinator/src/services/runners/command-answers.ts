@@ -3,7 +3,8 @@
 //   - Nothing is stored: the caller of a coordinator that ends asks again.
 //   - Only the runner that was asked can answer, and only while the caller waits.
 //   - A command that its runner did not get in that time is withdrawn, so that nothing happens later.
-//   - An error has the words of the runner, says so, and has a code that such a question can have.
+//   - An error has the words of the runner, says so also of its advice, and has a code that such a question can
+//     have.
 
 import { defined, mintId, type Clock, type ErrorCode, type Random } from "@holdfast/core";
 import { Refusal } from "../../call/refusal.ts";
@@ -106,17 +107,25 @@ function saidBy(runnerId: string, error: unknown): Refusal {
     const value = said[name];
     return typeof value === "string" ? value.slice(0, SAID_CHARS) : undefined;
   };
-  const code = said["code"];
+  const code = text("code") ?? "";
+  const fix = text("fix");
   return new Refusal(
-    CODES.includes(String(code)) ? (code as ErrorCode) : "unavailable",
+    CODES.includes(code) ? (code as ErrorCode) : "unavailable",
     `the runner ${runnerId} says: ${text("message") ?? "it failed"}`,
-    defined({ at: text("at"), got: text("got"), expected: text("expected"), fix: text("fix") }),
+    defined({
+      at: text("at"),
+      got: text("got"),
+      expected: text("expected"),
+      fix: fix && `the runner says: ${fix}`,
+    }),
   );
 }
 
 /** The runner has got the question, and may carry it out after all. */
+export class Unanswered extends Refusal {}
+
 function unanswered(runnerId: string, type: RunnerCommand["type"]): Refusal {
-  return new Refusal("unavailable", `the runner ${runnerId} has not answered within half a minute`, {
+  return new Unanswered("unavailable", `the runner ${runnerId} has not answered within half a minute`, {
     fix:
       type === "merge_work"
         ? "read the work again before you repeat the merge: the runner may still carry this one out"

@@ -5,6 +5,7 @@ import { defined, HoldfastError, type Change, type Session } from "@holdfast/cor
 import { bytesOfValue } from "../../call/json-field.ts";
 import type { RunnerCommand } from "../../dispatch/poller.ts";
 import { endedRuns } from "../ended-runs.ts";
+import { Unanswered } from "../runners/command-answers.ts";
 import { sessionNotFound, sessionObject, type ServiceHost } from "../service-host.ts";
 
 /** @throws HoldfastError also the runner's own error. */
@@ -45,7 +46,10 @@ export async function mergeWork(
   );
 }
 
-/** A merge with two rows in the audit: the request, and what came of it. */
+/**
+ * A merge with two rows in the audit: the request, and what came of it. `unknown` stands for a merge whose answer
+ * did not arrive.
+ */
 export async function auditedMerge(
   commit: (changes: readonly Change[]) => Promise<unknown>,
   session: Pick<Session, "sessionId">,
@@ -58,15 +62,29 @@ export async function auditedMerge(
     return commit([{ type: "audited", audit: { ...audit, ...more } }]);
   };
   await note("asked");
+  let merged: object;
   try {
-    const merged = await merge();
-    const { into, commit: made, isNew } = merged as Readonly<Record<string, unknown>>;
-    await note("done", defined({ into, commit: made, isNew }));
-    return merged;
+    merged = await merge();
   } catch (error) {
-    await note(HoldfastError.is(error) ? error.code : "error");
+    await note(error instanceof Unanswered ? "unknown" : HoldfastError.is(error) ? error.code : "error");
     throw error;
   }
+  await note("done", factsOf(merged));
+  return merged;
+}
+
+const COMMIT = /^[0-9a-f]{40,64}$/;
+/** Git itself has no longer name of a branch. */
+const BRANCH_CHARS = 250;
+
+/** The facts of an answer that the audit keeps. A runner may have made the answer up. */
+function factsOf(merged: object): object {
+  const { into, commit, isNew } = merged as Readonly<Record<string, unknown>>;
+  return defined({
+    into: typeof into === "string" ? into.slice(0, BRANCH_CHARS) : undefined,
+    commit: typeof commit === "string" && COMMIT.test(commit) ? commit : undefined,
+    isNew: typeof isNew === "boolean" ? isNew : undefined,
+  });
 }
 
 function questionOf(

@@ -16,7 +16,7 @@ export function MergeWork(props: {
   readonly onMerged: () => void;
 }) {
   const { sessionId, work, isUsed, onMerged } = props;
-  const { branch, base, path: folder, changed, untracked, revision, isDiffCut } = work;
+  const { branch, base, path: folder, changed, untracked, revision, tree, isDiffCut } = work;
   const { run, isBusy, error } = useRequest();
   const [merged, setMerged] = useState<MergedWork>();
   const open = changed.length + untracked.length;
@@ -47,7 +47,7 @@ export function MergeWork(props: {
             {isDiffCut ? (
               <p className="mt-2 text-warn">
                 A part of the difference is not shown here. See all of it on its machine:{" "}
-                <Command>{`git -C ${folder} diff ${base.slice(0, 12)}`}</Command>
+                <Command>{`git -C ${folder} diff ${base.slice(0, 12)} ${tree?.slice(0, 12)}`}</Command>
               </p>
             ) : null}
             {isUsed ? (

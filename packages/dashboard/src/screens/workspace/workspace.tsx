@@ -104,7 +104,11 @@ function Work(props: {
           <Button isDisabled={isBusy} onClick={onRead}>
             Read again
           </Button>
-          {revision === null ? null : (
+          {revision == null ? (
+            <span className="text-soft">
+              Merge it on its machine: <Command>{`holdfast merge ${sessionId}`}</Command>
+            </span>
+          ) : (
             <MergeWork
               sessionId={session.sessionId}
               work={{ ...work, revision }}

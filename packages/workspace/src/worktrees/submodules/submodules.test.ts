@@ -113,9 +113,18 @@ test("work in a submodule is shown, refuses the removal, and is committed and me
     got: "1 changed (lib/lib.txt), 1 untracked (lib/inner/new.txt)",
   });
   await expect(worktrees.merge(project, "s")).rejects.toThrow("changes that are not committed");
-  await worktrees.commit(project, "s", "work");
-  const merged = await worktrees.merge(project, "s");
+  const { revision } = (await worktrees.work(project, "s", ""))!;
+  const how = { commit: "work", revision: revision! };
+  await expect(worktrees.merge(project, "s", { ...how, isRemote: true })).rejects.toMatchObject({
+    code: "policy_denied",
+    message: "holdfast/s changes a submodule",
+  });
+  writeFileSync(join(path, "lib/lib.txt"), "changed later\n");
+  await expect(worktrees.merge(project, "s", how)).rejects.toThrow("has changed since it was read");
+  writeFileSync(join(path, "lib/lib.txt"), "changed\n");
+  const merged = await worktrees.merge(project, "s", how);
   expect(merged).toMatchObject({ isNew: true, into: "main", submodules: ["lib"] });
+  expect(git(path, "status", "--porcelain")).toBe("");
   // The commits of the submodules are nowhere but on the branch of the session.
   await expect(worktrees.remove(project, "s")).rejects.toMatchObject({
     got: "2 commits of holdfast/s that are nowhere else",

@@ -33,44 +33,50 @@ export interface MergedWorktree {
 const NAMED_MAX = 10;
 
 /** The effect of a merge into the current branch of the project. */
-interface MergePlan extends Omit<MergedWorktree, "commit"> {
+export interface MergePlan extends Omit<MergedWorktree, "commit"> {
   /** The HEAD of the project. */
   readonly head: string;
+  /** The commit to be merged. */
+  readonly work: string;
+  /** The files that it changes in the project. */
+  readonly files: readonly string[];
 }
 
-/** @param message of the merge commit. @param work the commit to be merged. */
+/** @param message of the merge commit. */
 export async function mergeWorktree(
   record: WorktreeRecord,
   project: string,
-  settings: GitSettings,
+  { head, work, files: _all, ...plan }: MergePlan,
   message = `Merge branch '${record.branch}' of session ${record.session}`,
-  work = record.branch,
+  settings: GitSettings,
 ): Promise<MergedWorktree> {
-  const { branch } = record;
   const run = (args: readonly string[], codes: readonly number[] = [0]) =>
     gitIn(project, args, settings, { codes });
-  const { head, ...plan } = await planMerge(record, project, settings, work);
   if (!plan.isNew) return { ...plan, commit: head };
-  const merged = await gitIn(
-    project,
-    ["merge", "--no-ff", "--no-edit", "--quiet", "-m", message, work],
-    settings,
-    { codes: [0, 1, 2, 128], env: await identityIn(project, settings) },
-  );
-  if (merged.exitCode !== 0) {
-    const open = await run(["diff", ...PLAIN_DIFF, "--name-only", "--diff-filter=U"]);
-    await run(["merge", "--abort"], [0, 128]);
-    if (open.stdout.trim() !== "") throw conflicting(record, project, plan.into, open.stdout.split("\n"));
-    throw new HoldfastError(
-      "conflict",
-      `git did not merge ${branch}: ${merged.stderr.trim().slice(0, 1_000)}`,
-      {
-        at: project,
-        fix: "correct what git says, and merge again",
-      },
-    );
+  let said: string;
+  try {
+    const args = ["merge", "--no-ff", "--no-edit", "--quiet", "-m", message, work];
+    const env = await identityIn(project, settings);
+    const merged = await gitIn(project, args, settings, { codes: [0, 1, 2, 128], env, isWhole: true });
+    if (merged.exitCode === 0) return { ...plan, commit: (await run(["rev-parse", "HEAD"])).stdout.trim() };
+    said = merged.stderr.trim().slice(0, 1_000);
+  } catch (error) {
+    await abortMerge(project, work, settings);
+    throw error;
   }
-  return { ...plan, commit: (await run(["rev-parse", "HEAD"])).stdout.trim() };
+  const open = await run(["diff", ...PLAIN_DIFF, "--name-only", "--diff-filter=U"]);
+  await abortMerge(project, work, settings);
+  if (open.stdout.trim() !== "") throw conflicting(record, project, plan.into, open.stdout.split("\n"));
+  throw new HoldfastError("conflict", `git did not merge ${record.branch}: ${said}`, {
+    at: project,
+    fix: "correct what git says, and merge again",
+  });
+}
+
+/** Ends this merge, and none that somebody else has begun. */
+async function abortMerge(project: string, work: string, settings: GitSettings): Promise<void> {
+  if ((await commitOf("MERGE_HEAD", project, settings)) !== work) return;
+  await gitIn(project, ["merge", "--abort"], settings, { codes: [0, 128], isWhole: true });
 }
 
 /**
@@ -95,19 +101,26 @@ export async function planMerge(
       at: project,
       fix: "switch to a branch: `git switch BRANCH`",
     });
+  if ((await commitOf("MERGE_HEAD", project, settings)) !== undefined)
+    throw new HoldfastError("conflict", `a merge into ${into} is not finished`, {
+      at: project,
+      fix: "finish it with `git commit`, or end it with `git merge --abort`",
+    });
   const head = (await run(["rev-parse", "HEAD"])).stdout.trim();
   const contained = await run(["merge-base", "--is-ancestor", work, "HEAD"], [0, 1]);
-  if (contained.exitCode === 0) return { branch, into, head, isNew: false, submodules: [] };
+  if (contained.exitCode === 0) return { branch, into, head, work, files: [], isNew: false, submodules: [] };
   const submodules = await movedSubmodules(record, project, work, settings);
   const tried = await run(
     ["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", work],
     [0, 1, 129],
   );
-  const [tree = "", ...files] = tried.stdout.split("\n");
-  if (tried.exitCode === 1) throw conflicting(record, project, into, files);
+  const [tree = "", ...conflicts] = tried.stdout.split("\n");
+  if (tried.exitCode === 1) throw conflicting(record, project, into, conflicts);
   // An older git does not say the tree.
-  await refuseInTheWay(project, tried.exitCode === 0 ? ["HEAD", tree] : [`HEAD...${work}`], settings);
-  return { branch, into, head, isNew: true, submodules };
+  const range = tried.exitCode === 0 ? ["HEAD", tree] : [`HEAD...${work}`];
+  const merged = await changedIn(project, range, settings);
+  await refuseInTheWay(project, merged, settings);
+  return { branch, into, head, work, files: [...merged.keys()], isNew: true, submodules };
 }
 
 /** Refuses a merge that would leave out changes of the worktree. */
@@ -176,22 +189,31 @@ async function movedSubmodules(
   return moved;
 }
 
+/** The files that differ in a range, with git's letters for how. */
+export async function changedIn(
+  project: string,
+  range: readonly string[],
+  settings: GitSettings,
+): Promise<ReadonlyMap<string, string>> {
+  const difference = ["diff", ...PLAIN_DIFF, "--name-status", "--no-renames", "-z", ...range, "--"];
+  const parts = (await gitIn(project, difference, settings)).stdout.split("\0");
+  const changed = new Map<string, string>();
+  for (let at = 0; at + 1 < parts.length; at += 2) changed.set(parts[at + 1] ?? "", parts[at] ?? "");
+  return changed;
+}
+
 /**
  * Refuses where the merge changes files of the project that are in no commit. With staged changes git merges
  * nothing. All other changes stay as they are.
  *
- * @param range of the diff that the merge makes.
+ * @param merged the files that the merge changes.
  */
 async function refuseInTheWay(
   project: string,
-  range: readonly string[],
+  merged: ReadonlyMap<string, string>,
   settings: GitSettings,
 ): Promise<void> {
   const run = async (args: readonly string[]) => (await gitIn(project, args, settings)).stdout;
-  const difference = ["diff", ...PLAIN_DIFF, "--name-status", "--no-renames", "-z", ...range, "--"];
-  const parts = (await run(difference)).split("\0");
-  const merged = new Map<string, string>();
-  for (let at = 0; at + 1 < parts.length; at += 2) merged.set(parts[at + 1] ?? "", parts[at] ?? "");
   const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=no", SHALLOW];
   const open = parseStatus(await run([...selection, "--", ".", ...OWN_FILES]));
   const changed = open.filter(({ path }) => merged.has(path)).map(({ path }) => path);

@@ -1,8 +1,8 @@
 // `listCommits`: the commits of a worktree since its base, the newest first.
 
-import { nowhereElse } from "./worktree-facts.ts";
-import type { WorktreeRecord } from "./worktree-record.ts";
-import { gitIn, type GitSettings } from "./worktree-git.ts";
+import { nowhereElse } from "../worktree-facts.ts";
+import type { WorktreeRecord } from "../worktree-record.ts";
+import { gitIn, type GitSettings } from "../worktree-git.ts";
 
 export interface WorktreeCommit {
   readonly id: string;

@@ -1,12 +1,12 @@
 // `readWork`: everything that a session has done in its worktree, for a person who looks at it.
 
-import { diffWork } from "./compare-worktree.ts";
+import { commitOf } from "../repository.ts";
+import type { WorktreeFacts } from "../worktree-facts.ts";
+import type { GitSettings } from "../worktree-git.ts";
+import type { WorktreeRecord } from "../worktree-record.ts";
+import { diffWork } from "./compare-work.ts";
+import { draftWork } from "./draft-work.ts";
 import { listCommits, type WorktreeCommit } from "./list-commits.ts";
-import { commitOf } from "./repository.ts";
-import { revisionOf } from "./merge/work-revision.ts";
-import type { WorktreeFacts } from "./worktree-facts.ts";
-import type { WorktreeRecord } from "./worktree-record.ts";
-import type { GitSettings } from "./worktree-git.ts";
 
 export interface WorktreeChange {
   /** The commits since the base, the newest first. */
@@ -15,8 +15,10 @@ export interface WorktreeChange {
   readonly diff: string;
   /** Whether the change is too long, and a part of `diff` is left out. */
   readonly isDiffCut: boolean;
-  /** A merge may be bound to it (`MergeRequest`). `null` when the worktree is gone. */
+  /** A merge is bound to it (`MergeRequest`). `null` when git knows no commit of the worktree any more. */
   readonly revision: string | null;
+  /** The tree of git that the revision would merge, so that `git diff` shows all of a long change. */
+  readonly tree: string | null;
 }
 
 /** @param rescue the ref of its rescue commit, when there is one. */
@@ -27,16 +29,15 @@ export async function readWork(
 ): Promise<WorktreeChange> {
   const { path, project, branch, state } = record;
   if (head !== null && state !== "removed") {
-    // Before the rest: what changes while it is read then counts as new.
-    const revision = (await revisionOf(record, settings)).id;
-    const commits = await listCommits(record, head, path, settings);
-    const { text, isCut } = await diffWork(record, undefined, false, settings);
-    return { commits, diff: text, isDiffCut: isCut, revision };
+    const draft = await draftWork(record, settings);
+    const commits = await listCommits(record, draft.head ?? head, path, settings);
+    const { text, isCut } = await diffWork(record, draft, false, settings);
+    return { commits, diff: text, isDiffCut: isCut, revision: draft.revision, tree: draft.tree };
   }
   const end = await commitOf(`refs/heads/${branch}`, project, settings);
   const whole = (rescue === null ? undefined : await commitOf(rescue, project, settings)) ?? end;
   const commits = end === undefined ? [] : await listCommits(record, end, project, settings);
   const none = { text: "", isCut: false };
   const { text, isCut } = whole === undefined ? none : await diffWork(record, whole, false, settings);
-  return { commits, diff: text, isDiffCut: isCut, revision: null };
+  return { commits, diff: text, isDiffCut: isCut, revision: null, tree: null };
 }
