@@ -135,6 +135,7 @@ test(
     );
     await page.reload();
     await page.getByRole("alert").getByText("the disk is full").waitFor();
+    await page.getByText("The costs could not be read.").waitFor();
     await page.getByText("Nothing runs now").waitFor();
     await stand.check("home-error");
     await page.getByRole("button", { name: "Close the message" }).press("Enter");

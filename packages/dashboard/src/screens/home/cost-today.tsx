@@ -40,7 +40,9 @@ export function CostToday(props: { readonly inbox: Inbox | undefined; readonly r
         </div>
       )}
       {costs.data === undefined ? (
-        <p className="py-2 text-soft">Reading the costs…</p>
+        <p className="py-2 text-soft">
+          {costs.isError ? "The costs could not be read." : "Reading the costs…"}
+        </p>
       ) : costs.data.sums.agents.length === 0 ? (
         <p className="py-2 text-soft">No call of a model was made today.</p>
       ) : (

@@ -131,12 +131,12 @@ export function SessionRows(props: {
 
 /** The columns, by the classes of their widths. */
 const COLUMNS = {
-  status: "w-44 shrink-0 truncate lg:w-48",
-  agent: "w-28 shrink-0 truncate lg:w-36",
+  status: "w-44 shrink-0 truncate",
+  agent: "w-28 shrink-0 truncate lg:w-32",
   title: "min-w-0 flex-1",
   cost: "w-24 shrink-0 truncate text-right",
-  started: "w-24 shrink-0 text-right max-lg:hidden",
-  changed: "w-24 shrink-0 text-right",
+  started: "w-20 shrink-0 text-right max-lg:hidden",
+  changed: "w-20 shrink-0 text-right",
 };
 
 /** The names of the columns, over the rows of a wide window. */
