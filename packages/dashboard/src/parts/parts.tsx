@@ -216,21 +216,22 @@ export function ScrollBox({ label, children }: { readonly label: string; readonl
 export function SureButton(props: {
   readonly name: string;
   readonly sure: ReactNode;
+  readonly kind?: ButtonKind;
   readonly isDisabled?: boolean;
   readonly onSure: () => void;
 }) {
-  const { name, sure, isDisabled = false, onSure } = props;
+  const { name, sure, kind = "danger", isDisabled = false, onSure } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   return (
     <>
-      <Button kind="danger" isDisabled={isDisabled} onClick={() => dialog.current?.showModal()}>
+      <Button kind={kind} isDisabled={isDisabled} onClick={() => dialog.current?.showModal()}>
         {name}…
       </Button>
       <Dialog ref={dialog} title={name}>
         {sure}
         <div className="mt-4 flex gap-2">
           <Button
-            kind="danger"
+            kind={kind}
             onClick={() => {
               dialog.current?.close();
               onSure();

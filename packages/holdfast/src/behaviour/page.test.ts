@@ -11,6 +11,7 @@ import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { call, startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project } from "../testing/holdfast-process.ts";
+import { BEYOND_THE_EDGE } from "../testing/page-stand.ts";
 
 const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
 const AGENTS = new URL("../testing/page-agents.ts", import.meta.url).pathname;
@@ -57,9 +58,9 @@ async function startUi(): Promise<string> {
   return (JSON.parse(ui.stdout) as { readonly url: string }).url;
 }
 
-/** The violations of WCAG A and AA that axe finds. Leaves pictures, as `PageStand.check` does. */
+/** The violations of WCAG A and AA that axe finds. Looks at all sizes, as `PageStand.check` does. */
 async function violations(): Promise<unknown[]> {
-  await takePictures();
+  await tryInSizes();
   await page.evaluate(axe.source);
   const found = await page.evaluate<{
     readonly violations: readonly {
@@ -79,8 +80,7 @@ async function untilEnabled(name: string): Promise<void> {
 
 let pictures = 0;
 
-async function takePictures(): Promise<void> {
-  if (PICTURES === undefined) return;
+async function tryInSizes(): Promise<void> {
   pictures++;
   for (const [kind, colorScheme, width] of [
     ["light", "light", 1200],
@@ -89,7 +89,9 @@ async function takePictures(): Promise<void> {
   ] as const) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 800 });
-    await page.screenshot({ path: join(PICTURES, `page-${pictures}-${kind}.png`) });
+    expect(await page.evaluate(BEYOND_THE_EDGE), kind).toEqual([]);
+    if (PICTURES !== undefined)
+      await page.screenshot({ path: join(PICTURES, `page-${pictures}-${kind}.png`) });
   }
   await page.emulateMedia({ colorScheme: "light" });
   await page.setViewportSize({ width: 1200, height: 800 });
@@ -167,7 +169,8 @@ test(
     const command = page.locator("code", { hasText: `holdfast resume ${id}` });
     for (const screen of ["", "?", `sessions/${id}`]) {
       if (screen !== "") await page.goto(new URL(screen, page.url()).href);
-      await page.getByText(/the session takes it when it runs|which the session takes/i).waitFor();
+      const taken = page.getByText(/the session takes it when it runs|which the session takes/i);
+      await taken.first().waitFor();
       await command.first().waitFor();
       expect(await page.getByRole("button", { name: "Deny" }).count()).toBe(0);
     }

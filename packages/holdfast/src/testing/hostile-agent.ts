@@ -12,6 +12,9 @@ const HOSTILE = [
 /** Longer than a line, so that a shortened text would hide its end. */
 const COMMAND = `git push origin main && echo ${"x".repeat(3_000)} && rm -rf ./build # \u202eexe.txt`;
 
+/** As long as the folder of a worktree. */
+const FOLDER = `/srv/<u>app</u>/${"worktrees/of_a_project/".repeat(4)}`;
+
 export default defineAgent({
   name: "hostile",
   async run(ctx) {
@@ -37,7 +40,7 @@ export default defineAgent({
     );
     const answer = await ctx.requestInput({
       prompt: `May I push? ${HOSTILE}`,
-      details: { tool: "run_command<i>", input: { command: COMMAND }, folder: "/srv/<u>app</u>" },
+      details: { tool: "run_command<i>", input: { command: COMMAND }, folder: FOLDER },
     });
     ctx.appendEntry({
       role: "assistant",

@@ -169,7 +169,7 @@ function Action(props: { readonly item: OpenItem; readonly action: string; reado
   const path = editable?.["file_path"] ?? editable?.["path"];
   return (
     <div className="mt-3">
-      <p className="text-soft">
+      <p className="wrap-anywhere text-soft">
         wants to call <span className="font-mono text-text">{shown(tool ?? "")}</span>
         {folder === undefined ? "" : " in "}
         {folder === undefined ? null : <span className="font-mono text-text">{shown(folder)}</span>}
@@ -188,7 +188,7 @@ function Action(props: { readonly item: OpenItem; readonly action: string; reado
 function ItemFooter({ item }: { readonly item: OpenItem }) {
   const { id, sessionId, until, principal } = item;
   return (
-    <p className="mt-2 flex flex-wrap gap-x-3 text-xs text-soft">
+    <p className="mt-2 flex flex-wrap gap-x-3 wrap-anywhere text-xs text-soft">
       <span className="font-mono">{sessionId}</span>
       {until === undefined ? null : <span>until {dateText(until)}</span>}
       <span>for {principal}</span>

@@ -16,13 +16,14 @@ export interface Notice {
   readonly answered?: Pick<OpenItem, "work" | "what">;
   /** Absent in a receipt for several items. */
   readonly sessionId?: string;
+  readonly title?: string | undefined;
 }
 
 /** @param said such as "Approved". @param name of the person. */
 export function receiptOf(said: string, name: string, answered?: OpenItem): Notice {
   const text = `${said} by ${name}, ${dateText(Date.now())}`;
   if (answered === undefined) return { text, answered: { what: "" } };
-  return { text, answered, sessionId: answered.sessionId };
+  return { text, answered, sessionId: answered.sessionId, title: answered.session.title };
 }
 
 const NOTICES = 5;
@@ -53,15 +54,15 @@ export function Notices(props: {
       {...(isGood && { icon: "check" })}
       onClose={onClose}
     >
-      {notices.map(({ sessionId, text, isToContinue = false, answered }) => (
+      {notices.map(({ sessionId, title, text, isToContinue = false, answered }) => (
         <div key={`${sessionId} ${text}`} className="break-words">
           {hasLinks && sessionId !== undefined ? (
             <Link
               to="/sessions/$id"
               params={{ id: sessionId }}
-              className="mr-2 font-mono text-xs text-accent underline"
+              className={`mr-2 text-accent underline ${title === undefined ? "font-mono text-xs" : ""}`}
             >
-              {sessionId}
+              {title === undefined ? sessionId : brief(title, 80)}
             </Link>
           ) : null}
           {shown(text)}{" "}

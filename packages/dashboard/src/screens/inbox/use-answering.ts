@@ -33,7 +33,7 @@ export function useAnswering({ item, card, isSeen, isAtRest, onNotice, onAnswere
   /** The item of an answer that came too late goes with its question, and an error in it, too. */
   const keepRefusal = (thrown: unknown): never => {
     if (thrown instanceof ApiError && [404, 409].includes(thrown.status))
-      onNotice({ sessionId, text: `${thrown.message}.` });
+      onNotice({ sessionId, title: item.session.title, text: `${thrown.message}.` });
     throw thrown;
   };
   /** @param answered the item as it was answered. @returns whether it is done. */
@@ -46,7 +46,7 @@ export function useAnswering({ item, card, isSeen, isAtRest, onNotice, onAnswere
     if (hasFocus) onAnswered();
     onNotice(
       kind === "pause"
-        ? { sessionId, text: "It is unpaused.", isToContinue: true }
+        ? { sessionId, title: item.session.title, text: "It is unpaused.", isToContinue: true }
         : receiptOf(said, who, answered),
     );
     void queries.invalidateQueries({ queryKey: ["inbox"] });

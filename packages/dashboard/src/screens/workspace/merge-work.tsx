@@ -31,6 +31,7 @@ export function MergeWork(props: {
     <>
       <SureButton
         name="Merge into the project"
+        kind="main"
         isDisabled={isBusy}
         onSure={() => void merge()}
         sure={
