@@ -21,7 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   terminal: ["core", "proto", "system", "runtime", "agents", "programs", "machine", "runner"],
   place: ["core", "proto", "system", "runtime", "storage", "agents", "terminal", "coordinator", "runner"],
   coordinator: ["core", "proto"],
-  dashboard: ["proto"],
+  dashboard: ["core", "proto"],
   runner: ["core", "proto", "system", "runtime", "storage"],
   holdfast: undefined,
   "create-holdfast": [],

@@ -83,15 +83,7 @@ export { type DiffFile, type DiffLine, parseDiff } from "./worktree/parse-diff.t
 export { type PlainWorktree, workText } from "./worktree/work.ts";
 export { visibleText } from "./text/visible-text.ts";
 export { type Status, STATUSES } from "./status.ts";
-export {
-  AGENT_REPORT,
-  isBlameless,
-  NEXT_INPUT,
-  pauseText,
-  type PlainPause,
-  type PlainWait,
-  signalText,
-} from "./wait.ts";
+export { AGENT_REPORT, isBlameless, pauseText, type PlainPause, type PlainWait, signalText } from "./wait.ts";
 export {
   type PlainItem,
   partlyOfferedAgents,

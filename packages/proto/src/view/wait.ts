@@ -49,8 +49,6 @@ export function signalText(name: string, sessionId: string): string {
   }
 }
 
-/** The signal that a conversation waits for as its next message. Core has it under the same name. */
-export const NEXT_INPUT = "next_input";
 const CHILD_ENDED = "child:ended";
 /** An external agent reports by such signals what the entries that follow show. */
 export const AGENT_REPORT = "external_agent.report";

@@ -1,5 +1,5 @@
-import { NEXT_INPUT, type Session, type Wait } from "@holdfast/core";
-import { NEXT_INPUT as VIEWED_NEXT_INPUT, viewQuestion } from "@holdfast/proto/view";
+import type { Session, Wait } from "@holdfast/core";
+import { viewQuestion } from "@holdfast/proto/view";
 import { expect, test } from "vitest";
 import type { Look } from "../frame/command.ts";
 import { askedLines, beforeResume, commandLines, describeWaits } from "./describe-session.ts";
@@ -24,9 +24,6 @@ test("a conversation waits for a message, and programs' signals are shown once t
     ['signal "ci"', "holdfast signal s ci [JSON]"],
   ]);
 });
-
-test("the page and a command know the next message of a conversation by one name", () =>
-  expect(VIEWED_NEXT_INPUT).toBe(NEXT_INPUT));
 
 test("the signals that the adapter of an external agent listens for are no waits for people", () => {
   const names = ["external_agent.report", "interrupt", "steer", "follow_up"];

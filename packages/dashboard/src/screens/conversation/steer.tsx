@@ -3,7 +3,7 @@
 // A message is stored before the page says so. The page says what became of each message, by the id of its
 // signal: stored, then taken.
 
-import { NEXT_INPUT } from "@holdfast/proto/view";
+import { NEXT_INPUT } from "@holdfast/core";
 import { useSyncExternalStore, type FormEvent } from "react";
 import { ApiError } from "../../api/client.ts";
 import type { OutboxMessage } from "../../api/outbox.ts";
