@@ -29,13 +29,28 @@ export async function stageChanges(
       });
     return stdout.split("\0").filter((path) => path !== "");
   };
-  const changed = await list(["--modified"]);
+  const update = async (how: readonly string[], paths: readonly string[]): Promise<void> => {
+    const input = paths.map((path) => `${path}\0`).join("");
+    if (paths.length > 0) await run(["update-index", ...how, "-z", "--stdin"], input);
+  };
   const others = await list(["--others", "--exclude-standard"]);
+  // First: a link in the place of a folder takes the files of that folder out of the index.
   const files = others.filter((path) => !isRepository(path) && isWanted(path));
-  const paths = [...new Set([...changed, ...files])];
-  const input = paths.map((path) => `${path}\0`).join("");
-  if (paths.length > 0) await run(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], input);
+  await update(["--add", "--replace"], files);
+  const tagged = await list(["-t", "--deleted", "--modified"]);
+  const gone = new Set(tagged.filter((line) => line.startsWith(GONE)).map(pathOf));
+  // Git refuses to look at a file behind a link, also when it is only to be forgotten.
+  await update(["--force-remove"], [...gone]);
+  const changed = tagged.map(pathOf).filter((path) => !gone.has(path));
+  await update(["--add", "--remove", "--replace"], [...new Set(changed)]);
   return others.filter(isRepository);
+}
+
+/** The mark of a file that is gone in `git ls-files -t`, which writes each path behind a mark and a space. */
+const GONE = "R ";
+
+function pathOf(line: string): string {
+  return line.slice(GONE.length);
 }
 
 /** Whether a name in git's list of unknown files is that of a repository inside. Git lists no other folder. */
